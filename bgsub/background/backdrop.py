@@ -43,14 +43,7 @@ _WAVES = 2
 
 
 class Backdrop:
-    """The background of frames, given their masks.
-
-    Parameters
-    ----------
-    model : BackgroundModel
-    local : Scene
-        What the masks were made with.
-    """
+    """The background of frames, given their masks and the scene that these were made with."""
 
     def __init__(self, model: BackgroundModel, local: Scene) -> None:
         self._layout, self._local = model.layout, local
@@ -62,22 +55,9 @@ class Backdrop:
     def coefficients(self, row: Bytes, mask: Bytes, projected: Floats) -> Floats:
         """Coefficients of a frame's background, of the pixels outside its mask alone.
 
-        Parameters
-        ----------
-        row : ndarray of uint8, shape (size,)
-        mask : ndarray of uint8, shape (h, w)
-        projected : ndarray of shape (k,)
-            y = Uᵀ(x − m), of all pixels of the fit.
-
-        Returns
-        -------
-        ndarray of shape (k,)
-            The least squares over the others, (I − .95 U_M U_Mᵀ)⁻¹ (y − U_M (x − m)_M) with M the
-            pixels of the mask; the factor bounds it where little of a component is seen.
-
-        Notes
-        -----
-        2k²|M| operations.
+        With y = Uᵀ(x − m) those of all pixels of the fit, the least squares over the others is
+        (I − .95 U_M U_Mᵀ)⁻¹ (y − U_M (x − m)_M) with M the pixels of the mask; the factor bounds it
+        where little of a component is seen. 2k²|M| operations.
         """
         if not projected.size:
             return projected
@@ -95,20 +75,10 @@ class Backdrop:
     ) -> Bytes:
         """Correct a background by what the local model knows of its places.
 
-        Parameters
-        ----------
-        row, estimate : ndarray of uint8, shape (size,)
-            The frame, and its background by centre and components.
-        mask : ndarray of uint8, shape (h, w)
-        rested : ndarray of uint8, shape (h, w), optional
-            What has come to rest, and is background from now on.
-
-        Returns
-        -------
-        ndarray of uint8, shape (size,)
-            Within the mask the most frequent colours of the place, in the light that is around.
-            Outside, these or the estimate, whichever is nearer to the frame; and the frame itself
-            where they contradict each other, and where something has come to rest.
+        Within the mask it has the most frequent colours of the place, in the light that is around.
+        Outside, these or the estimate by centre and components, whichever is nearer to the frame;
+        and the frame itself where they contradict each other, and where something has come to rest
+        (`rested`), which is background from now on.
         """
         layout, hidden = self._layout, _grown(mask)
         unlike = hidden if rested is None else _united(hidden, _grown(rested))
@@ -197,14 +167,9 @@ def _in_light_of(
 def _compare(seen: Bytes, estimate: Bytes, lit: Bytes, like: Singles) -> tuple[Bytes, Bytes, Bytes]:
     """Compare two backgrounds of a frame, in masks of 0 and 255.
 
-    Returns
-    -------
-    waves : ndarray of uint8, shape (h, w)
-        Where the first is right, as the second is wrong by as much around: on water, in the wind.
-    nearer : ndarray of uint8, shape (h, w)
-        Where the second is nearer to the frame.
-    contrary : ndarray of uint8, shape (h, w)
-        Where they contradict each other, and one has learned an object.
+    Where the first is right, as the second is wrong by as much around: on water, in the wind. Where
+    the second is nearer to the frame. Where they contradict each other, and one has learned an
+    object.
     """
     by_fit, by_place, apart = (
         _means(cv2.absdiff(one, other), like.shape[::-1])

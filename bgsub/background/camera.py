@@ -66,7 +66,7 @@ class Motion(NamedTuple):
     Attributes
     ----------
     right, down : float
-        How far its middle lies to the right and below, in pixels.
+        Pixels by which its middle lies to the right and below.
     grown, turned : float
         By how much it is larger, as a share, and turned clockwise, in radians; both are small.
     """
@@ -99,17 +99,10 @@ class Motion(NamedTuple):
 
 
 class Found(NamedTuple):
-    """How a shrunken picture lies.
+    """How a shrunken picture lies, in its pixels, and whether that is told from chance.
 
-    Attributes
-    ----------
-    motion : Motion
-        In its pixels.
-    sure : bool
-        Whether it is told from chance.
-    explained : float
-        Share of what differs from the place by more than objects do that the motion explains; 1 is
-        all of it.
+    `explained` is the share of what differs from the place by more than objects do that the motion
+    explains; 1 is all of it.
     """
 
     motion: Motion
@@ -118,12 +111,7 @@ class Found(NamedTuple):
 
 
 class Aligner:
-    """Finds how frames lie against a place.
-
-    Parameters
-    ----------
-    reference : ndarray of uint8, shape (h, w)
-        Luma of the place.
+    """Finds how frames lie against a place, given its luma.
 
     Notes
     -----
@@ -141,13 +129,10 @@ class Aligner:
         self._levels = [_Level(texture) for texture in _pyramid(reference)]
 
     def find(self, small: Bytes, *, everywhere: bool = True) -> Found:
-        """Find how a frame lies.
+        """Find how a frame lies, from its luma.
 
-        Parameters
-        ----------
-        small : ndarray of uint8, shape (h, w)
-        everywhere : bool, optional
-            Look from more starts for a frame that has not been found, in nine times the time.
+        `everywhere` looks from more starts for a frame that has not been found, in nine times the
+        time.
         """
         frames = _pyramid(small)
         found, left = self._descend(frames, np.zeros(2))
@@ -315,12 +300,8 @@ less than what it is found to."""
 class Registration:
     """The place of a scene before a camera that shakes.
 
-    Parameters
-    ----------
-    reference : ndarray of uint8, shape (h', w')
-        Luma of the scene at its place, shrunken so that its longer side has 160 pixels at most.
-    factor : float
-        Size of a pixel of it in pixels of the pictures.
+    `reference` is the luma of the scene, shrunken so that its longer side has 160 pixels at most,
+    and `factor` the size of its pixels in those of the pictures.
     """
 
     def __init__(self, reference: Bytes, factor: float) -> None:
@@ -329,12 +310,7 @@ class Registration:
         self._aligner = Aligner(reference)
 
     def find(self, picture: Bytes) -> Motion:
-        """Find how a frame lies; as the place does where nothing is sure.
-
-        Parameters
-        ----------
-        picture : ndarray of uint8, shape (h, w, 3) BGR or (h, w)
-        """
+        """Find how a frame, BGR or grey, lies; as the place does where nothing is sure."""
         found = self._aligner.find(shrunken(picture))
         motion = found.motion.enlarged(self._factor)
         if not found.sure:
@@ -351,25 +327,15 @@ class Registration:
 def find_registration(
     pictures: Bytes, each: Callable[..., Iterable[Found]] = map
 ) -> Registration | None:
-    """Look whether a camera shakes, and if it does, find the place of its scene.
+    """Find the place of a scene, if the camera shakes.
 
-    Frames are compared with one of them first. Where some seem to have moved, they are compared
-    with their median at the place in their middle, which shows little of what passes. The place is
-    worth having if what motions explain of the frames, each of which counts for one at most, is
-    more than the frames that are not found: those of a camera that pans have none in common, and
-    waves or leaves that fill a picture are found here and there by chance.
+    Frames, (n, h, w, 3) in order of time, are compared with one of them first. Where some seem to
+    have moved, they are compared with their median at the place in their middle, which shows little
+    of what passes. The place is worth having if what motions explain of the frames, each of which
+    counts for one at most, is more than the frames that are not found: those of a camera that pans
+    have none in common, and waves or leaves that fill a picture are found here and there by chance.
 
-    Parameters
-    ----------
-    pictures : ndarray of uint8, shape (n, h, w, 3)
-        In order of time.
-    each : callable, optional
-        `map`, or what does the same in threads or processes.
-
-    Returns
-    -------
-    Registration or None
-        None for a camera that stands still, for one that pans, and for pictures too small to tell.
+    None for a camera that stands still, for one that pans, and for pictures too small to tell.
     """
     height, width = pictures.shape[1:3]
     looks = np.linspace(0, len(pictures) - 1, min(len(pictures), _LOOKS)).astype(int)
@@ -426,13 +392,7 @@ def shrunken(picture: Bytes) -> Bytes:
 
 
 def registration_in(arrays: Mapping[str, NDArray[Any]]) -> Registration | None:
-    """Return the registration whose `arrays` these are; None if they are those of none.
-
-    Raises
-    ------
-    ValueError
-        If they cannot be those of one.
-    """
+    """Return the registration whose `arrays` these are, or None; ValueError if they cannot be."""
     if "camera_reference" not in arrays:
         return None
     reference, factor = arrays["camera_reference"], float(arrays["camera_factor"])
@@ -444,14 +404,9 @@ def registration_in(arrays: Mapping[str, NDArray[Any]]) -> Registration | None:
 
 
 class Aligned(NamedTuple):
-    """A frame moved to the reference, and the way back.
+    """A frame moved to the reference, and how it lay.
 
-    Attributes
-    ----------
-    frame : ndarray of uint8, shape (h, w, 3)
-        What the frame does not show at its borders is continued.
-    motion : Motion
-        Of the frame, in its pixels.
+    What the frame does not show at its borders is continued.
     """
 
     frame: Bytes

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -25,13 +27,7 @@ _ROWS, _HIDDEN = 64, 255
 def put_median(plate: Bytes, frames: Bytes, shown: Flags, least: int = ENOUGH) -> None:
     """Put the median of what frames show into a plate, where enough of them show it.
 
-    Parameters
-    ----------
-    plate : ndarray of uint8, shape (h, w) or (h, w, 3)
-        Overwritten.
-    frames : ndarray of uint8, shape (n, h, w) or (n, h, w, 3)
-    shown : ndarray of bool, shape (n, h, w)
-    least : int, optional
+    Frames are (n, h, w) or (n, h, w, 3), `shown` is (n, h, w).
     """
     for start in range(0, frames.shape[1], _ROWS):
         rows = slice(start, start + _ROWS)
@@ -82,15 +78,10 @@ def inpainted(plate: Bytes, unseen: Flags) -> Bytes:
 
 @dataclass(frozen=True, eq=False)
 class Plate:
-    """The empty scene in one of its states.
+    """The empty scene in one of its states, as so many frames show it.
 
-    Attributes
-    ----------
-    picture : ndarray of shape (h, w) or (h, w, 3), uint8
-    seen : ndarray of shape (h, w), uint16
-        Number of frames that show the background there; 0 where none does, and it is inpainted.
-    frames : int
-        Frames in this state.
+    `seen` counts the frames that show the background at each pixel: where none does, it is filled
+    in.
     """
 
     picture: Bytes
@@ -103,8 +94,16 @@ class Plate:
         return float((self.seen < min(ENOUGH, max(self.frames, 1))).mean())
 
 
-def plates_of(scene: Scene, pictures: Bytes, empty: Flags) -> list[Plate]:
-    """Compose what lies behind the objects of some frames.
+def plates_of(
+    scene: Scene,
+    pictures: Bytes,
+    empty: Flags,
+    small: Bytes | None = None,
+    each: Callable[..., Iterable[Any]] = map,
+    *,
+    fill: bool = True,
+) -> list[Plate]:
+    """Compose what lies behind the objects of some frames, in each state of the scene.
 
     Parameters
     ----------
@@ -113,23 +112,28 @@ def plates_of(scene: Scene, pictures: Bytes, empty: Flags) -> list[Plate]:
         Overwritten: they are moved to one place and brought into one light.
     empty : ndarray of shape (n, h, w), bool
         Where they show no object.
-
-    Returns
-    -------
-    list of Plate
-        One for each state of the scene, that of most frames first.
+    small : ndarray of uint8, shape (n, h', w', 3), optional
+        The same at the working size.
+    each : callable, optional
+        `map`, or what does the same in threads.
+    fill : bool, optional
+        Inpaint what no frame shows, instead of taking the commonest colours.
     """
     shown = np.empty_like(empty)
-    states = np.empty(len(pictures), np.int64)
-    for i, (picture, free) in enumerate(zip(pictures, empty, strict=True)):
-        states[i], light, motion = scene.state_of(picture)
-        shown[i] = moved(free.view(np.uint8), motion) > 0
-        aligned = moved(picture, motion)
+
+    def place(i: int) -> int:
+        own = None if small is None else small[i]
+        state, light, motion = scene.state_of(pictures[i], own)
+        shown[i] = moved(empty[i].view(np.uint8), motion) > 0
+        aligned = moved(pictures[i], motion)
         if aligned.ndim == 3:
             aligned = lit(aligned, light.inverse())
         elif not light.is_usual:
             aligned = cv2.LUT(aligned, light.inverse().table()[0, :, 1])
         pictures[i] = aligned
+        return state
+
+    states = np.array(list(each(place, range(len(pictures)))))
     plates = []
     for state, learned in enumerate(scene.background.states):
         here = states == state
@@ -142,7 +146,7 @@ def plates_of(scene: Scene, pictures: Bytes, empty: Flags) -> list[Plate]:
         free = shown if here.all() else shown[here]
         seen = np.count_nonzero(free, axis=0).astype(np.uint16)
         if len(members):
-            picture = inpainted(picture, seen == 0)
+            picture = inpainted(picture, seen == 0) if fill else picture
             put_median(picture, members, free, min(ENOUGH, len(members)))
         plates.append(Plate(picture, seen, len(members)))
     return plates

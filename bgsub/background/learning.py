@@ -32,14 +32,6 @@ _THRESHOLD_QUANTILE = 0.999
 class BackgroundLearner:
     """Carry centre and components from the weights of the frames to all their planes.
 
-    Parameters
-    ----------
-    fit : FrameFit
-    source : FrameSource
-    workers : Workers
-
-    Notes
-    -----
     One pass over the fitted frames: 2n(k+1)·size operations, 4(k+1)·size bytes.
     """
 
@@ -70,14 +62,7 @@ class BackgroundLearner:
     ) -> BackgroundModel:
         """Make the model of the frames that have passed; the learner is used up.
 
-        Parameters
-        ----------
-        store : FrameStore
-            Whose frames they were.
-        threshold : float or None
-            Grey levels; None is chosen from the noise of the residual.
-        geometry, facts : dict
-            See `BackgroundModel`.
+        A threshold of None is chosen from the noise of the residual.
         """
         fit, source, layout = self._fit, self._source, self._layout
         center, components = self._sums.result()
@@ -128,20 +113,8 @@ def pixel_noise(
 ) -> Singles:
     """Estimate the standard deviation of each pixel's luma residual from its median size.
 
-    Parameters
-    ----------
-    center, components : ndarray of shape (size,), (k, size)
-    rows : ndarray of uint8, shape (m, size)
-        Inlier frames.
-    scores : ndarray of shape (m, k)
-    pixels : int
-        h·w.
-    workers : Workers
-
-    Returns
-    -------
-    ndarray of shape (h·w,), float32
-        Grey levels, in steps of 0.19 and at most 47: the median counts eighths of a level.
+    Over inlier frames, rows (m, size) and their scores (m, k). In grey levels, in steps of 0.19 and
+    at most 47: the median counts eighths of a level.
     """
     short = scores.astype(np.float32)
     noise = np.empty(pixels, dtype=np.float32)
@@ -167,7 +140,7 @@ def pixel_noise(
 def choose_threshold(
     model: BackgroundModel, rows: Bytes, scores: NDArray[np.float64], workers: Workers
 ) -> float:
-    """Choose the threshold from the noise of inlier frames.
+    """Choose the threshold, in grey levels, from the noise of inlier frames.
 
     The larger of five standard deviations and of the 99.9 % quantile, from 12 to 35 grey levels.
     The noise is that of the largest channel difference over the given frames and all pixels that
@@ -175,18 +148,6 @@ def choose_threshold(
     half of the picture does not move. The quantile serves scenes whose noise has a heavy tail
     (glints on water); the upper bound serves scenes with foreground in every frame, where the
     quantile measures that.
-
-    Parameters
-    ----------
-    model : BackgroundModel
-    rows : ndarray of uint8, shape (m, size)
-        Inlier frames.
-    scores : ndarray of shape (m, k)
-
-    Returns
-    -------
-    float
-        Grey levels.
     """
     counts = np.zeros(256)
     step = render_rows(model.layout.size)

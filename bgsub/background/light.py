@@ -26,6 +26,9 @@ _REACH, _BINS = 1.6, 160
 _USUAL = 0.8
 """How fast the weight of a gain falls with its logarithm: who fills a frame is no light."""
 
+_MIDDLES = (np.arange(_BINS) + 0.5) * (2 * _REACH / _BINS) - _REACH
+_HOW_USUAL = np.exp(-_USUAL * np.abs(_MIDDLES))
+
 _ROUNDS = 6
 _PRIOR = 25.0
 """Squared grey levels of contrast that weigh as much as the common gain of the channels."""
@@ -55,12 +58,8 @@ _RECOGNISED = 0.35
 class Light(NamedTuple):
     """Light of a frame relative to a plate: frame = gain · plate + offset.
 
-    Attributes
-    ----------
-    gain, offset : ndarray of float32, shape (3,)
-        Of blue, green and red; offsets in grey levels.
-    explained : float
-        Share of the thumbnail that agrees with it.
+    Gain and offset are those of blue, green and red; `explained` is the share of the thumbnail that
+    agrees.
     """
 
     gain: Singles
@@ -96,18 +95,10 @@ def lit(plate: Bytes, light: Light) -> Bytes:
 
 
 def fit_light(seen: Singles, plate: Singles) -> Light:
-    """Fit the light of a frame to a plate, both as thumbnails.
+    """Fit the light of a frame to a plate, both as thumbnails, (3, h, w).
 
     The gain is the mode of the log ratio, which objects that cover less than the scene do not
     move; gains and offsets of the channels are then refined with the weights of Geman and McClure.
-
-    Parameters
-    ----------
-    seen, plate : ndarray of float32, shape (3, h, w)
-
-    Returns
-    -------
-    Light
     """
     usual = Light(np.ones(3, np.float32), np.zeros(3, np.float32), 1.0)
     seen, plate = seen.reshape(3, -1), plate.reshape(3, -1)
@@ -132,8 +123,9 @@ def fit_light(seen: Singles, plate: Singles) -> Light:
         # The prior keeps the gain of plain scenes, whose contrast tells nothing.
         variance, covariance = (dx * dx) @ weights, (dx * (y - my)) @ weights
         gain = ((covariance + _PRIOR * start) / (variance + _PRIOR))[:, None]
-        gain = np.clip(gain, 0.15, 6.0)
-        offset = np.clip(my - gain * mx, -80, 80)
+        # Not `np.clip`, which takes many times as long for three numbers.
+        gain = np.minimum(np.maximum(gain, np.float32(0.15)), np.float32(6))
+        offset = np.minimum(np.maximum(my - gain * mx, np.float32(-80)), np.float32(80))
     found = Light(gain[:, 0], offset[:, 0], 0.0)
     share = explained(seen, plate, found)
     if share > same + 0.02:
@@ -156,12 +148,9 @@ def explained(seen: Singles, plate: Singles, light: Light) -> float:
 
 
 def _mode(ratios: Singles) -> float:
-    counts, edges = np.histogram(ratios, bins=_BINS, range=(-_REACH, _REACH))
-    smooth = cv2.GaussianBlur(
-        counts.astype(np.float32)[None], (0, 0), 2.5, borderType=cv2.BORDER_CONSTANT
-    )[0]
-    middles = (edges[:-1] + edges[1:]) / 2
-    return float(middles[np.argmax(smooth * np.exp(-_USUAL * np.abs(middles)))])
+    counts = cv2.calcHist([ratios[None]], [0], None, [_BINS], [-_REACH, _REACH])
+    smooth = cv2.GaussianBlur(counts.T, (0, 0), 2.5, borderType=cv2.BORDER_CONSTANT)[0]
+    return float(_MIDDLES[np.argmax(smooth * _HOW_USUAL)])
 
 
 class States(NamedTuple):
@@ -183,16 +172,9 @@ class States(NamedTuple):
 
 
 def find_states(thumbnails: Singles) -> States:
-    """Find the states of a scene among frames in order of time.
+    """Find the states of a scene among thumbnails, (n, 3, 30, 40), in order of time.
 
-    Parameters
-    ----------
-    thumbnails : ndarray of float32, shape (n, 3, 30, 40)
-
-    Returns
-    -------
-    States
-        Every state has at least `STATE_SHARE` of the frames, and explains each of its members.
+    Every state has at least `STATE_SHARE` of the frames, and explains each of its members.
     """
     n = len(thumbnails)
     members, plates = np.full(n, -1, np.int64), list[Singles]()

@@ -6,22 +6,22 @@ import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model_checks import HEADER, check_frames, check_values, read_array
 from bgsub.background.scene import Scene, pixels_inside
 from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.errors import InputError, UsageError, cannot_write
 from bgsub.outliers.frame_scorer import FrameScorer, scene_light
 from bgsub.outliers.own_light import OwnLight
+from bgsub.rules import POSITIVE, Choice, Facts, Integer, ListOf, Nullable, Number
 from bgsub.runtime.files import check_plain
 from bgsub.runtime.threads import Workers
 from bgsub.version import __version__
 from bgsub.video.arrays import ArrayArchive
-from bgsub.video.frames import Bytes, Layout
+from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix
 
 MODEL_VERSION = 3
 
@@ -31,6 +31,34 @@ _FOREIGN = (
     UsageError,
 )
 _LONGEST_HEADER = 64 << 20
+
+# A grey level of a film is 255 at most; a colour may follow a luma that hardly changes.
+_LARGEST_LEVEL = 1e6
+_UNIT = 1.01
+
+_LEVEL = Number("a number of grey levels from 0 to 1e6", 0.0, 1e6)
+_HEADER = Facts(
+    {
+        "model_version": Integer(1),
+        "layout": Choice(get_args(LayoutKind)),
+        "matrix": Choice(get_args(Matrix)),
+        "height": Integer(1),
+        "width": Integer(1),
+        "threshold": _LEVEL,
+        "error_location": Number("a number from 0 to 1e12", 0.0, 1e12),
+        "error_scale": Number("a number from 0 to 1e12", 0.0, 1e12),
+        "cutoff": Number("a number from -1e9 to 1e9", -1e9, 1e9),
+        "geometry": Facts(
+            {
+                "input_size": ListOf(Integer(1), 2),
+                "roi": Nullable(ListOf(Integer(0), 4)),
+                "scale": POSITIVE,
+            },
+            frozenset({"input_size", "roi", "scale"}),
+        ),
+        "facts": Facts({}),
+    }
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +265,7 @@ class BackgroundModel:
 
     @classmethod
     def _of(cls, header: dict[str, Any], arrays: ArrayArchive) -> BackgroundModel:
-        HEADER.read("", header)
+        _HEADER.read("", header)
         if header["model_version"] != MODEL_VERSION:
             raise ValueError(header["model_version"])
         layout = Layout(header["layout"], header["height"], header["width"], header["matrix"])
@@ -248,19 +276,19 @@ class BackgroundModel:
             raise ValueError(shapes)
         model = cls(
             layout=layout,
-            center=read_array(arrays, "center", "f").astype(np.float32, copy=False),
-            components=read_array(arrays, "components", "f").astype(np.float32, copy=False),
-            noise=read_array(arrays, "noise", "f").astype(np.float32, copy=False),
+            center=_read(arrays, "center", "f").astype(np.float32, copy=False),
+            components=_read(arrays, "components", "f").astype(np.float32, copy=False),
+            noise=_read(arrays, "noise", "f").astype(np.float32, copy=False),
             threshold=float(header["threshold"]),
             error_location=float(header["error_location"]),
             error_scale=float(header["error_scale"]),
             cutoff=float(header["cutoff"]),
-            support=read_array(arrays, "support", "b"),
-            frame_numbers=read_array(arrays, "frame_numbers", "iu").astype(np.int64),
-            pixel_mask=read_array(arrays, "pixel_mask", "b") if "pixel_mask" in arrays else None,
+            support=_read(arrays, "support", "b"),
+            frame_numbers=_read(arrays, "frame_numbers", "iu").astype(np.int64),
+            pixel_mask=_read(arrays, "pixel_mask", "b") if "pixel_mask" in arrays else None,
             geometry=dict(header["geometry"]),
             facts=dict(header["facts"]),
-            ignored=read_array(arrays, "ignored", "b") if "ignored" in arrays else None,
+            ignored=_read(arrays, "ignored", "b") if "ignored" in arrays else None,
             local=Scene.from_arrays(arrays),
         )
         if model.local is not None and model.local.shape != (layout.height, layout.width):
@@ -268,18 +296,37 @@ class BackgroundModel:
         for mask in (model.pixel_mask, model.ignored, model.inside):
             if mask is not None and (mask.shape != (layout.height, layout.width) or not mask.any()):
                 raise ValueError(mask.shape)
-        fitted = None if model.pixel_mask is None else model.pixel_mask.ravel()
-        check_values(
-            model.center,
-            model.noise,
-            model.components,
-            model.components[:, : layout.pixels],
-            fitted,
-        )
-        check_frames(model.support, model.frame_numbers)
+        _check_values(model)
         if "scorer_noise" in arrays:
             model = replace(model, scorer=FrameScorer.from_arrays(arrays, model.light()))
         return model
+
+
+def _read(arrays: ArrayArchive, name: str, kinds: str) -> NDArray[Any]:
+    """Read an array of one of some kinds of numbers; ValueError for another kind."""
+    found: NDArray[Any] = arrays[name]
+    if found.dtype.kind not in kinds:
+        raise ValueError(f"{name} is {found.dtype}")
+    return found
+
+
+def _check_values(model: BackgroundModel) -> None:
+    """Raise ValueError for numbers that no fit gives, and that would overflow in a run."""
+    # Comparisons that NaN fails.
+    for levels in (model.center, model.noise, model.components):
+        if not (np.abs(levels) <= _LARGEST_LEVEL).all():
+            raise ValueError(f"a value beyond {_LARGEST_LEVEL:g}")
+    luma = model.components[:, : model.layout.pixels]
+    inside = luma if model.pixel_mask is None else luma[:, model.pixel_mask.ravel()]
+    if not (np.einsum("ij,ij->i", inside, inside, dtype=np.float64) <= _UNIT).all():
+        raise ValueError("components that are not orthonormal")
+    if (model.noise < 0).any():
+        raise ValueError("a negative noise")
+    support, numbers = model.support, model.frame_numbers
+    if support.ndim != 1 or support.shape != numbers.shape or not support.any():
+        raise ValueError(support.shape)
+    if (np.diff(numbers, prepend=0) < 1).any():
+        raise ValueError("frame numbers rise from 1")
 
 
 def _not_a_model(path: Path) -> InputError:

@@ -117,16 +117,7 @@ class Plates:
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """What may lie behind a frame, in its geometry at rest and in its light.
-
-    Attributes
-    ----------
-    aligned : Aligned
-        The frame, at the working size.
-    first, second : ndarray of uint8, shape (h, w, 3)
-    plates : Plates
-    light : Light
-    """
+    """What may lie behind a frame, aligned and in its light, at the working size."""
 
     aligned: Aligned
     first: Bytes
@@ -136,16 +127,10 @@ class Hypothesis:
 
 
 class Background:
-    """Hypotheses of the background of a video.
+    """Hypotheses of the background of a video, in each of its states: that of most frames first.
 
-    Parameters
-    ----------
-    states : list of Plates
-        That of most frames first.
-    registration : Registration or None
-        None for a camera at rest.
-    shake : float
-        Pixels by which frames of the sample were displaced, at most.
+    `registration` is None for a camera at rest, and `shake` the pixels by which frames of the
+    sample were displaced, at most.
     """
 
     def __init__(
@@ -163,22 +148,10 @@ class Background:
         frames: Bytes,
         each: Callable[..., Iterable[Any]] = map,
     ) -> Background:
-        """Learn the background from a sample.
+        """Learn the background from frames at the working size, (n, h, w, 3) with n ≤ 255.
 
-        Parameters
-        ----------
-        frames : ndarray of uint8, shape (n, h, w, 3)
-            At the working size, in order of time, spread over the video; at most 255.
-        each : callable, optional
-            `map`, or what does the same in threads.
-
-        Returns
-        -------
-        Background
-
-        Notes
-        -----
-        About 35·n operations per pixel and channel on bytes; memory of two samples.
+        They are in order of time, spread over the video. About 35·n operations per pixel and
+        channel on bytes; memory of three samples at most.
         """
         registration = find_registration(frames, each)
         placed = list(each(partial(align, registration), frames))
@@ -230,13 +203,7 @@ class Background:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Background:
-        """Return the background whose `arrays` these are.
-
-        Raises
-        ------
-        KeyError, ValueError
-            If they are not those of one.
-        """
+        """Return the background of these `arrays`; KeyError or ValueError if they are of none."""
         states: list[Plates] = []
         for i in range(int(arrays["background_states"])):
             found = {name: arrays[f"background_{name}_{i}"] for name in _ARRAYS}
@@ -287,11 +254,18 @@ def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:
     tries = np.unique(np.linspace(0, n - 1, min(n, _CANDIDATES)).round().astype(int))
     open_ = np.ones((n, height, width), np.bool_)
     first, shows_first = _commonest(planes, tries, open_, tolerance)
-    open_ &= ~shows_first
-    second, shows_second = _commonest(planes, tries, open_, tolerance)
-    rare = np.count_nonzero(shows_second, axis=0) < max(_LEAST_FRAMES, _LEAST_SHARE * n)
-    second[np.tile(rare, (3, 1))] = first[np.tile(rare, (3, 1))]
-    shows_second &= ~rare
+    np.logical_not(shows_first, out=open_)
+    second, shows_second = first.copy(), np.zeros_like(open_)
+    # What few frames show otherwise has no second colour: it need not be looked for.
+    least = max(_LEAST_FRAMES, _LEAST_SHARE * n)
+    (often,) = np.nonzero(np.count_nonzero(open_, axis=0).ravel() >= least)
+    if often.size:
+        apart = np.take(planes.reshape(n, 3, -1), often, axis=2)
+        free = np.take(open_.reshape(n, 1, -1), often, axis=2)
+        color, shown = _commonest(apart, tries, free, tolerance.reshape(1, -1)[:, often])
+        enough = np.count_nonzero(shown, axis=(0, 1)) >= least
+        second.reshape(3, -1)[:, often[enough]] = color[:, enough]
+        shows_second.reshape(n, -1)[:, often[enough]] = shown[:, 0, enough]
     near, spread = np.zeros((2, height, width), np.float32)
     for plane, shown in zip(planes, shows_first, strict=True):
         off, other = _apart(plane, first), _apart(plane, second)

@@ -25,20 +25,8 @@ class PlaneSums:
     """Sum m = Σ w_j x_j and U = Σ B_j x_j over all planes of the frames, as the frames pass by.
 
     Σ w_j = 1 and the columns of B sum to zero, so the sums may run over x_j − x_1, whose rounding
-    errors in float32 are those of the differences and not of the levels.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (n,)
-        w.
-    basis : ndarray of shape (n, k)
-        B.
-    size : int
-        Bytes of a frame.
-
-    Notes
-    -----
-    4(k+1)·size bytes; 2(k+1)·size operations per frame.
+    errors in float32 are those of the differences and not of the levels. w is (n,), B is (n, k),
+    and `size` the bytes of a frame: 2(k+1)·size operations per frame, 4(k+1)·size bytes.
     """
 
     def __init__(self, weights: NDArray[np.float64], basis: NDArray[np.float64], size: int) -> None:
@@ -72,14 +60,7 @@ class PlaneSums:
 
 
 class OutsideMask:
-    """Where the pixels left out by a mask image lie in a frame's vector.
-
-    Parameters
-    ----------
-    layout : Layout
-    pixel_mask : ndarray of shape (h, w), bool, or None
-        True where pixels take part; None for all.
-    """
+    """Where the pixels left out by a mask image, False in it, lie in a frame's vector."""
 
     def __init__(self, layout: Layout, pixel_mask: NDArray[np.bool_] | None) -> None:
         self._index: NDArray[np.int64] | None = None
@@ -104,20 +85,8 @@ class OutsideMask:
 
 
 def reconstruct(model: BackgroundModel, scores: NDArray[np.float64], workers: Workers) -> Bytes:
-    """Compute x_b = m + Uy, rounded to grey levels and clipped to 0..255.
+    """Compute x_b = m + Uy of scores (m, k), rounded to grey levels and clipped to 0..255.
 
-    Parameters
-    ----------
-    model : BackgroundModel
-    scores : ndarray of shape (m, k)
-    workers : Workers
-
-    Returns
-    -------
-    ndarray of uint8, shape (m, size)
-
-    Notes
-    -----
     2mk·size operations in float32.
     """
     size = model.layout.size
@@ -137,20 +106,8 @@ def reconstruct(model: BackgroundModel, scores: NDArray[np.float64], workers: Wo
 
 
 def largest_difference(layout: Layout, row: Bytes, own: Bytes) -> Bytes:
-    """Compute max over the colour channels of |x − x_b|, in grey levels.
+    """Compute max over the colour channels of |x − x_b|, in grey levels, (h, w).
 
-    Parameters
-    ----------
-    layout : Layout
-    row, own : ndarray of uint8, shape (size,)
-        A frame and its background.
-
-    Returns
-    -------
-    ndarray of uint8, shape (h, w)
-
-    Notes
-    -----
     For 4:2:0 frames no picture is converted to RGB: a channel's difference is ΔY + δ_c with δ_c a
     linear function of the chroma differences at half the size. Luma is a mean of the channels, so
     max_c δ_c ≥ 0 ≥ min_c δ_c, and max_c |ΔY + δ_c| = max(ΔY + max_c δ_c, −ΔY − min_c δ_c) can be
@@ -216,14 +173,8 @@ def difference_picture(largest: Bytes, gain: float) -> Bytes:
 def signed_difference(layout: Layout, row: Bytes, own: Bytes, *, wrap: bool) -> Bytes:
     """Return 128 + x − x_b, as a picture or as a vector in the layout.
 
-    Parameters
-    ----------
-    layout : Layout
-    row, own : ndarray of uint8, shape (size,)
-        A frame and its background.
-    wrap : bool
-        Modulo 256, so that x = foreground + x_b − 128 (mod 256) is exact, as lossless formats want
-        it; clipped otherwise, as eyes want it.
+    With `wrap` modulo 256, so that x = foreground + x_b − 128 (mod 256) is exact, as lossless
+    formats want it; clipped otherwise, as eyes want it.
     """
     if wrap or layout.kind == "bgr":
         row, own = layout.to_bgr(row), layout.to_bgr(own)

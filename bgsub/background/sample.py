@@ -26,24 +26,14 @@ def full_frames(height: int, width: int) -> int:
 class Sample:
     """A seeded sample of a video: one frame of each of equal stretches.
 
-    Parameters
-    ----------
-    layout : Layout
-    frames : int
-        Of the video.
-    seed : int
-
     Attributes
     ----------
-    shape : tuple of int
-        Height and width of the frames.
     rows : ndarray of int, shape (n,)
-        Which frames are in it, from 0.
+        Which frames of the video are in it, from 0.
     small : ndarray of uint8, shape (n, h', w', 3)
         At the working size.
     kept : ndarray of int, shape (m,)
-        Which of them are kept at their own size.
-    full : ndarray of uint8, shape (m, h, w, 3) or (m, h, w)
+        Which of them are kept at their own size, in `full`.
     """
 
     def __init__(self, layout: Layout, frames: int, seed: int) -> None:

@@ -24,13 +24,7 @@ from bgsub.video.frames import Bytes
 class Scene:
     """Hypotheses of a background, and what was decided to be the empty scene.
 
-    Parameters
-    ----------
-    background : Background
-    plates : list of ndarray of uint8, shape (h, w, 3)
-        The empty scene in each state; none where only masks are wanted.
-    shape : tuple of int
-        Height and width of the frames.
+    `plates` show it in each state, (h, w, 3); there are none where only masks are wanted.
     """
 
     def __init__(self, background: Background, plates: list[Bytes], shape: tuple[int, int]) -> None:
@@ -98,12 +92,9 @@ class Scene:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Scene | None:
-        """Return the scene whose `arrays` these are; None if they are of none.
+        """Return the scene whose `arrays` these are, or None if they are of none.
 
-        Raises
-        ------
-        KeyError, ValueError
-            If they are not those of one.
+        KeyError or ValueError if they cannot be.
         """
         if "mask_shape" not in arrays:
             return None

@@ -234,9 +234,15 @@ class Progress:
             if stage != self._stage:
                 self.close()
                 self._stage = stage
+            # What is prepared before the first frame says nothing of the frames to come, unless
+            # further segments are prepared as well: those of which one is done are foretold.
+            is_whole = not detail.startswith("segment") or " 1 of 1," in detail
+            if not done and is_whole:
+                self._begins[stage] = now
             elapsed = now - self._begins.setdefault(stage, now)
             rate = done / elapsed if done and elapsed > 0 else None
-            left = (total - done) / rate if rate and total and total >= done else None
+            is_told = is_whole or not detail.startswith("segment 1 of")
+            left = (total - done) / rate if is_told and rate and total and total >= done else None
             self._text = _in_words(stage, done, total, rate, left, detail)
             if now - self._last_line < self._interval:
                 return

@@ -15,7 +15,7 @@ from bgsub.fit.store import Borrowed
 from bgsub.options import RunOptions, SourceOptions
 from bgsub.runtime.limits import memory_bytes
 from bgsub.runtime.threads import own_threads
-from bgsub.segmenter.kinds import SEGMENTERS, saved_kind
+from bgsub.segmenter.masks import SEGMENTERS, saved_kind
 from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, Place
 from bgsub.video.sink import SUFFIXES, SinkKind

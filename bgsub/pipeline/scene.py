@@ -17,7 +17,7 @@ from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline.inputs import needs_masks, needs_pixels
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers
-from bgsub.segmenter.kinds import SEGMENTERS, saved_kind
+from bgsub.segmenter.masks import SEGMENTERS, saved_kind
 from bgsub.segmenter.protocol import Flags, FrameView, MaskOptions, Segmenter
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.source import FrameSource

@@ -51,6 +51,10 @@ def render(
         figure = Figure(figsize=size, dpi=_DPI, layout="constrained")
         FigureCanvasAgg(figure)
         draw(figure)
+        # Otherwise Matplotlib draws all of it once more, only to lay it out.
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+        figure.set_layout_engine("none")
         file = io.BytesIO()
         figure.savefig(file, format=plot_format, dpi=_DPI, metadata=metadata)
     return file.getvalue()

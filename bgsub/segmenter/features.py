@@ -13,7 +13,12 @@ Singles = NDArray[np.float32]
 CHANNELS = 16
 """Planes that `features` returns."""
 
-_LOGARITHMS = np.log(np.arange(256, dtype=np.float32) + 8)
+_LEVELS = np.arange(256, dtype=np.float32)
+_CENTRED, _LOGARITHMS = (_LEVELS - 128) / 64, np.log(_LEVELS + 8)
+# Most planes are functions of bytes, which are looked up: in a third of the time of arithmetic.
+_SQUASHED, _CHANGED = _LEVELS / (_LEVELS + 16), _LEVELS / (_LEVELS + 8)
+_ACTIVE, _NOISY = _LEVELS / (_LEVELS + 48), _LEVELS / (_LEVELS + 32)
+_SPREAD = _LEVELS * np.float32(3 / 8) + np.float32(3)
 
 
 def features(
@@ -25,6 +30,7 @@ def features(
     noise: Bytes,
     activity: Bytes,
     order: Bytes,
+    out: Singles | None = None,
 ) -> Singles:
     """Compute the inputs of the mask network.
 
@@ -34,6 +40,9 @@ def features(
         The frame, both hypotheses in its light, and the frame before it; all aligned.
     shares, noise, activity, order
         See `bgsub.background.plates.Plates`.
+    out : ndarray of float32, optional
+        What was returned for another frame before the same plates, to be overwritten: what these
+        alone decide is in it.
 
     Returns
     -------
@@ -43,41 +52,43 @@ def features(
         before; the second hypothesis's part of both shares, and the order of both; noise and
         activity. Differences d are squashed to d / (|d| + c).
     """
-    height, width = frame.shape[:2]
-    planes = np.empty((CHANNELS, height, width), np.float32)
-    own, one = _planes(frame), _planes(first)
-    np.subtract(own, 128, out=planes[0:3])
-    planes[0:3] *= np.float32(1 / 64)
-    spread = noise * np.float32(3 / 8) + np.float32(3)
-    apart = np.subtract(own, one, out=planes[3:6])
-    size = np.abs(apart)
-    largest = np.maximum(np.maximum(size[0], size[1]), size[2])
-    np.divide(largest, largest + spread, out=planes[7])
-    size += 16
-    apart /= size
+    if out is None:
+        out = np.empty((CHANNELS, *frame.shape[:2]), np.float32)
+        both = np.maximum(shares[0].astype(np.float32) + shares[1], 1)
+        np.divide(shares[1], both, out=out[11])
+        for plane, values, table in (
+            (12, order[0], _CENTRED),
+            (13, order[1], _CENTRED),
+            (14, noise, _NOISY),
+            (15, activity, _ACTIVE),
+        ):
+            cv2.LUT(values, table, out[plane])
+    spread = np.asarray(cv2.LUT(noise, _SPREAD), np.float32)
+    room = np.empty_like(spread)
+    for plane, (own, one) in enumerate(zip(cv2.split(frame), cv2.split(first), strict=True)):
+        cv2.LUT(own, _CENTRED, out[plane])
+        _squash(own, one, out[3 + plane], room)
     luma, plain, other = (cv2.cvtColor(each, cv2.COLOR_BGR2GRAY) for each in (frame, first, second))
-    apart = np.subtract(luma, other, out=planes[6], dtype=np.float32)
-    apart /= np.abs(apart) + 16
-    largest = _largest(frame, second)
-    np.divide(largest, largest + spread, out=planes[8])
-    ratio = np.subtract(cv2.LUT(luma, _LOGARITHMS), cv2.LUT(plain, _LOGARITHMS), out=planes[9])
-    np.clip(ratio, -1.5, 1.5, out=ratio)
-    change = _largest(frame, before)
-    np.divide(change, change + np.float32(8), out=planes[10])
-    both = np.maximum(shares[0].astype(np.float32) + shares[1], 1)
-    np.divide(shares[1], both, out=planes[11])
-    np.subtract(order, np.float32(128), out=planes[12:14])
-    planes[12:14] *= np.float32(1 / 64)
-    np.divide(noise, noise + np.float32(32), out=planes[14])
-    np.divide(activity, activity + np.float32(48), out=planes[15])
-    return planes
+    _squash(luma, other, out[6], room)
+    for plane, hypothesis in ((7, first), (8, second)):
+        largest = np.asarray(_largest(frame, hypothesis), np.float32)
+        np.divide(largest, np.add(largest, spread, out=room), out=out[plane])
+    cv2.LUT(luma, _LOGARITHMS, out[9])
+    out[9] -= cv2.LUT(plain, _LOGARITHMS, room)
+    np.clip(out[9], -1.5, 1.5, out=out[9])
+    cv2.LUT(_largest(frame, before), _CHANGED, out[10])
+    return out
 
 
-def _planes(frame: Bytes) -> Singles:
-    return np.stack(cv2.split(frame)).astype(np.float32)
+def _squash(
+    own: cv2.typing.MatLike, other: cv2.typing.MatLike, out: Singles, room: Singles
+) -> None:
+    """Write d / (|d| + 16) of the difference of two planes; one of its halves is 0."""
+    cv2.LUT(cv2.subtract(own, other), _SQUASHED, out)
+    np.subtract(out, cv2.LUT(cv2.subtract(other, own), _SQUASHED, room), out=out)
 
 
-def _largest(one: Bytes, other: Bytes) -> Singles:
+def _largest(one: Bytes, other: Bytes) -> Bytes:
     """Return the largest channel difference of two frames, (h, w)."""
     blue, green, red = cv2.split(cv2.absdiff(one, other))
-    return np.asarray(cv2.max(cv2.max(blue, green), red), np.float32)
+    return np.asarray(cv2.max(cv2.max(blue, green), red), np.uint8)

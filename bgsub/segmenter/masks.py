@@ -9,13 +9,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.camera import moved
-from bgsub.background.composite import ENOUGH, put_median
-from bgsub.background.light import lit
+from bgsub.background.composite import plates_of
 from bgsub.background.plates import Background, at_working_size
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene
-from bgsub.segmenter.network import Answer, answer, enlarged
+from bgsub.segmenter.network import Answer, answer, enlarged, marked
 from bgsub.segmenter.protocol import (
     Flags,
     FrameView,
@@ -24,6 +22,7 @@ from bgsub.segmenter.protocol import (
     MaskResult,
     Segmenter,
 )
+from bgsub.segmenter.residual import ResidualSegmenter
 from bgsub.video.frames import Bytes
 
 if TYPE_CHECKING:
@@ -47,18 +46,7 @@ object."""
 
 
 class MaskModel(Segmenter):
-    """Segment the frames of a video into objects and background.
-
-    Parameters
-    ----------
-    scene : Scene
-    options : MaskOptions, optional
-
-    Attributes
-    ----------
-    min_area : int
-        Pixels that an object covers, at least.
-    """
+    """Segment the frames of a video into objects and background, with the mask network."""
 
     name = "local"
     needs_background = False
@@ -113,32 +101,19 @@ class MaskModel(Segmenter):
         return cls(Scene(Background.learn(small, each), [], shape), options)
 
     def compose(self, sample: Sample, each: Callable[..., Iterable[Any]] = map) -> None:
-        """Compose the empty scene of each state of the frames that are kept at their size."""
-        full, kept = sample.full, sample.kept
+        """Compose the empty scene of each state; the frames kept at their size are used up."""
 
-        def place(index: int) -> tuple[int, Bytes, Flags]:
-            own = sample.small[kept[index]]
-            found = self.scene.background.of(own)
-            said = answer(self.scene.background, found, None)
-            chance = enlarged(np.maximum(said.objects, said.shadows), full[index], own)
-            hidden = cv2.dilate((chance > _SUSPECT).astype(np.uint8), np.ones((3, 3), np.uint8))
-            motion = found.aligned.motion.scaled(*self.scene.factors)
-            frame = moved(full[index], motion)
-            shown = moved(1 - hidden, motion) > 0
-            frame = lit(_colored(frame), found.light.inverse())
-            return self.scene.number_of(found.plates), frame, shown
+        def empty(index: int) -> Flags:
+            own = sample.small[sample.kept[index]]
+            said = answer(self.scene.background, self.scene.background.of(own), None)
+            chance = enlarged(np.maximum(said.objects, said.shadows), sample.full[index], own)
+            hidden = (chance > _SUSPECT).astype(np.uint8)
+            return np.asarray(cv2.dilate(hidden, np.ones((3, 3), np.uint8)) == 0)
 
-        placed = list(each(place, range(len(kept))))
-        plates = []
-        for number, state in enumerate(self.scene.background.states):
-            size = self.scene.shape[::-1]
-            plate = cv2.resize(state.colors[0], size, interpolation=cv2.INTER_CUBIC)
-            members = [one for one in placed if one[0] == number]
-            if members:
-                frames, shown = (np.stack([one[i] for one in members]) for i in (1, 2))
-                put_median(plate, frames, shown, min(ENOUGH, len(members)))
-            plates.append(np.asarray(plate, np.uint8))
-        self.scene.plates = plates
+        shown = np.stack(list(each(empty, range(len(sample.kept)))))
+        small = sample.small[sample.kept]
+        plates = plates_of(self.scene, sample.full, shown, small, each, fill=False)
+        self.scene.plates = [_colored(plate.picture) for plate in plates]
 
     def mask(
         self,
@@ -167,23 +142,10 @@ class MaskModel(Segmenter):
         with_scores: bool = True,
         with_shadows: bool = False,
     ) -> MaskResult:
-        """Segment a frame.
+        """Segment a frame, BGR or grey.
 
-        Parameters
-        ----------
-        frame : ndarray of uint8, shape (h, w, 3) BGR or (h, w)
-        inside : ndarray of bool, shape (h, w), optional
-            Pixels outside are never foreground.
-        small : ndarray of uint8, optional
-            The frame at the working size, if it is known.
-        before : ndarray of uint8, optional
-            The frame before it, at the working size; without one nothing moves.
-        with_scores, with_shadows : bool, optional
-            Whether probabilities and shadows are wanted.
-
-        Returns
-        -------
-        MaskResult
+        Pixels that are not `inside` are never foreground. `small` is the frame at the working size,
+        if it is known, and `before` the frame before it at that size: without one nothing moves.
         """
         small = at_working_size(frame) if small is None else small
         said = answer(self.scene.background, self.scene.background.of(small), before)
@@ -194,16 +156,18 @@ class MaskModel(Segmenter):
         if not with_scores and not with_shadows and float(chances.max()) < self._level:
             mask, left = np.zeros(self.scene.shape, np.uint8), self._left_out(said, 0.0)
             return MaskResult(mask, confidence=confidence, left_out=left)
-        wide = enlarged(chances, frame, small)
-        if inside is not None:
-            wide = wide * inside
-        mask = (wide >= self._level).view(np.uint8) * np.uint8(255)
-        left = self._left_out(said, self._clean(mask))
         scores = shadows = None
         if with_scores:
+            wide = enlarged(chances, frame, small)
+            wide = wide if inside is None else wide * inside
+            mask = (wide >= self._level).view(np.uint8) * np.uint8(255)
             wide = np.clip(wide, 0, 1)
             wide *= SCALE
             scores = np.rint(wide, out=wide).astype(np.uint16)
+        else:
+            mask = marked(chances, frame, small, self._level)
+            mask = mask if inside is None else mask * inside
+        left = self._left_out(said, self._clean(mask))
         if with_shadows:
             shadows = (enlarged(said.shadows, frame, small) >= self._level) & (mask == 0)
         return MaskResult(mask, scores, confidence, shadows, left)
@@ -213,14 +177,16 @@ class MaskModel(Segmenter):
         free = said.objects < self._level
         doubt = free & (said.objects >= THRESHOLDS["high"])
         shade = free & ~doubt & (said.shadows >= self._level)
-        dropped = float(shade.mean()) * (self.options.shadows == "drop")
-        return LeftOut(dropped, speck, float(doubt.mean()))
+        shaded, doubted = (np.count_nonzero(one) / one.size for one in (shade, doubt))
+        return LeftOut(shaded * (self.options.shadows == "drop"), speck, doubted)
 
     def _clean(self, mask: Bytes) -> float:
         """Drop what is smaller than an object, a share of the frame, and fill small holes."""
         speck = 0.0
         if self.min_area > 1 and cv2.hasNonZero(mask):
-            outlines, (tree,) = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
+            x, y, wide, high = cv2.boundingRect(mask)
+            part = mask[y : y + high, x : x + wide]
+            outlines, (tree,) = cv2.findContours(part, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
             # Pick's theorem: pixels inside of a polygon through pixels, and those on it.
             inside = [cv2.contourArea(one) - len(one) / 2 + 1 for one in outlines]
             small = [
@@ -229,11 +195,11 @@ class MaskModel(Segmenter):
             ]
             for index, (one, (*_, parent)) in enumerate(zip(outlines, tree, strict=True)):
                 if small[index]:
-                    cv2.drawContours(mask, [one], -1, 0, cv2.FILLED)
+                    cv2.drawContours(part, [one], -1, 0, cv2.FILLED)
                     speck += inside[index] + len(one)
                 elif self.options.fill and parent >= 0 and inside[index] < self.min_area:
                     # A hole of what was dropped is no object.
-                    cv2.drawContours(mask, [one], -1, 0 if small[parent] else 255, cv2.FILLED)
+                    cv2.drawContours(part, [one], -1, 0 if small[parent] else 255, cv2.FILLED)
         return speck / mask.size
 
 
@@ -253,3 +219,12 @@ def _expected_f(chances: NDArray[np.float32], marked: Flags) -> float:
     all_ = float(chances[chances > _DOUBT].sum())
     total = np.count_nonzero(marked) + all_
     return 1.0 if total < 1 else min(1.0, 2 * hit / total)
+
+
+SEGMENTERS: dict[str, type[Segmenter]] = {one.name: one for one in (MaskModel, ResidualSegmenter)}
+"""The segmenters that there are, by their names among the values of ``--model``."""
+
+
+def saved_kind(model: BackgroundModel, threshold: float | None) -> type[Segmenter]:
+    """Return the kind of masks of a saved model; a threshold that is given asks for the paper's."""
+    return ResidualSegmenter if model.local is None or threshold is not None else MaskModel

@@ -29,9 +29,6 @@ class MaskOptions:
 
     Attributes
     ----------
-    shadows : {"drop", "keep"}
-        Whether cast shadows are background.
-    sensitivity : {"low", "normal", "high"}
     min_area : int or None
         Pixels that an object covers at least; None is chosen from the size of the frame.
     fill : bool
@@ -56,21 +53,19 @@ class LeftOut(NamedTuple):
 
 
 class MaskResult(NamedTuple):
-    """What a frame shows.
+    """What a frame shows; what is not known, or was not asked for, is None.
 
     Attributes
     ----------
     mask : ndarray of uint8, shape (h, w)
         0 or 255.
     scores : ndarray of uint16, shape (h, w), or None
-        What the mask is cut from, at the `score_level` of its segmenter; None where it was not
-        asked for.
+        What the mask is cut from, at the `score_level` of its segmenter.
     confidence : float or None
-        Expected F-measure of the mask, from 0 to 1; None where it is not known.
+        Expected F-measure of the mask, from 0 to 1.
     shadows : ndarray of bool, shape (h, w), or None
-        Cast shadows; None where they were not asked for.
+        Cast shadows.
     left_out : LeftOut or None
-        None where it is not known.
     """
 
     mask: Bytes
@@ -83,13 +78,8 @@ class MaskResult(NamedTuple):
 class FrameView:
     """A frame and the pictures that are made of it, each once, when it is first used.
 
-    Parameters
-    ----------
-    layout : Layout
-    row : ndarray of uint8, shape (size,)
-        The frame in its layout.
-    background : ndarray of uint8, shape (size,), optional
-        x_b, what a fit or a model says that lies behind it, in the layout without added chroma.
+    `row` is the frame in its layout, and `background` what a fit or a model says that lies behind
+    it, in the layout without added chroma.
     """
 
     def __init__(self, layout: Layout, row: Bytes, background: Bytes | None = None) -> None:
@@ -169,15 +159,8 @@ class Segmenter(Protocol):
     ) -> Self:
         """Learn from a sample of the frames, or from the model that was fitted to them.
 
-        Parameters
-        ----------
-        sample : Sample or None
-            None where a background is needed instead.
-        options : MaskOptions
-        model : BackgroundModel, optional
-            None where no frames are fitted.
-        each : callable, optional
-            `map`, or what does the same in threads.
+        There is no sample where a background is needed instead, and no model where no frames are
+        fitted.
         """
 
     @classmethod
@@ -192,16 +175,4 @@ class Segmenter(Protocol):
         inside: Flags | None = None,
         with_scores: bool = False,
     ) -> MaskResult:
-        """Segment a frame.
-
-        Parameters
-        ----------
-        frame : FrameView
-            With its background, where that is needed.
-        before : FrameView, optional
-            The frame before it; without one nothing moves.
-        inside : ndarray of bool, shape (h, w), optional
-            Pixels outside are never foreground.
-        with_scores : bool, optional
-            Whether the scores that the mask is cut from are wanted.
-        """
+        """Segment a frame, given the one before it; pixels that are not `inside` are background."""

@@ -20,17 +20,9 @@ _MEDIAN_FILTER = 5
 
 
 class ResidualSegmenter(Segmenter):
-    """Cut the largest channel difference to the background at a threshold.
+    """Cut the largest channel difference to the background at a threshold, in grey levels.
 
     Cleaning is a 5×5 median filter, then blobs smaller than `min_area` are dropped.
-
-    Parameters
-    ----------
-    threshold : float
-        Grey levels; a pixel is foreground where its largest channel difference exceeds this.
-    min_area : int
-        Pixels.
-    clean : bool, optional
     """
 
     name = "paper"
@@ -93,14 +85,11 @@ class ResidualSegmenter(Segmenter):
         return np.asarray(mask, dtype=np.uint8)
 
     def scores(self, largest: Bytes, inside: Flags | None = None) -> NDArray[np.uint16]:
-        """Return what a mask is cut from, of a largest channel difference.
+        """Return what a mask is cut from, uint16 of shape (h, w).
 
-        Returns
-        -------
-        ndarray of uint16, shape (h, w)
-            The difference, after the median filter where masks are cleaned, in hundredths of the
-            lowest difference above the threshold, rounded down. From `score_level` on a pixel
-            belongs to the mask, before small blobs are dropped. 0 outside.
+        The difference, after the median filter where masks are cleaned, in hundredths of the lowest
+        one above the threshold, rounded down: from `score_level` on a pixel belongs to the mask,
+        before small blobs are dropped. 0 outside.
         """
         if inside is not None:
             largest = np.where(inside, largest, np.uint8(0))

@@ -397,41 +397,10 @@ def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
     rows = np.flatnonzero(allowed.any(axis=1) & ~is_sole.any(axis=1))
     columns = np.flatnonzero(allowed.any(axis=0) & ~is_sole.any(axis=0))
     if rows.size:
-        # Each row may also take a column of its own that costs nothing more.
+        from scipy.optimize import linear_sum_assignment
+
         more = np.minimum(costs[np.ix_(rows, columns)] - ALONE, 0)
-        chosen = _assign_all(np.hstack([more, np.zeros((rows.size, rows.size))]))
-        taken = zip(rows.tolist(), chosen.tolist(), strict=True)
-        found = [(i, int(columns[j])) for i, j in taken if j < columns.size]
+        at, to = linear_sum_assignment(more)
+        found = zip(rows[at].tolist(), columns[to].tolist(), strict=True)
         pairs += [pair for pair in found if allowed[pair]]
     return sorted(pairs)
-
-
-def _assign_all(costs: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the column of each row, of at most as many rows as columns, at the least sum.
-
-    Shortest augmenting paths (Jonker and Volgenant, 1987), O(n³). SciPy's are faster, but to import
-    it takes as long as following objects through a thousand frames.
-    """
-    n, m = costs.shape
-    of_row, of_column = np.zeros(n), np.zeros(m + 1)  # the dual variables
-    owner = np.full(m + 1, -1)  # the last column is where a path begins
-    for row in range(n):
-        owner[m], column = row, m
-        slack, before = np.full(m, np.inf), np.full(m, m)
-        is_on_path = np.zeros(m + 1, np.bool_)
-        while owner[column] >= 0:
-            is_on_path[column] = True
-            free = ~is_on_path[:m]
-            reduced = costs[owner[column]] - of_row[owner[column]] - of_column[:m]
-            is_less = free & (reduced < slack)
-            slack[is_less], before[is_less] = reduced[is_less], column
-            column = int(np.where(free, slack, np.inf).argmin())
-            step = slack[column]
-            of_row[owner[is_on_path]] += step
-            of_column[is_on_path] -= step
-            slack[free] -= step
-        while column != m:
-            owner[column], column = owner[before[column]], int(before[column])
-    columns = np.empty(n, np.intp)
-    columns[owner[:m][owner[:m] >= 0]] = np.flatnonzero(owner[:m] >= 0)
-    return columns

@@ -155,3 +155,21 @@ def test_nothing_is_foretold_before_anything_is_done(capsys) -> None:
         "frames: 0 of 1500 (0 %), segment 1 of 3, decode 500 of 500",
         "frames: 600 of 1500 (40 %), 20/s, 45 s left, segment 2 of 3, write 100 of 500",
     ]
+
+
+def test_preparation_is_foretold_of_further_segments_alone(capsys) -> None:
+    clock = Clock()
+    with Progress(Session(), 10.0, clock) as progress:
+        progress("frames · segment 1 of 3, decode 40 of 500", 0, 1500)
+        clock.now += 30
+        progress("frames · segment 1 of 3, write 1 of 500", 1, 1500)
+        progress("writing", 0, 500)
+        clock.now += 30
+        progress("writing", 0, 500)
+        clock.now += 10
+        progress("writing", 100, 500)
+    assert capsys.readouterr().err.splitlines() == [
+        "frames: 1 of 1500 (0 %), 0.0333/s, segment 1 of 3, write 1 of 500",
+        "writing: 0 of 500 (0 %)",
+        "writing: 100 of 500 (20 %), 10/s, 40 s left",
+    ]

@@ -10,7 +10,7 @@ from bgsub.fit.store import FrameBlock, decoded_blocks
 from bgsub.pipeline.loop import Loop
 from bgsub.pipeline.scene import LearnedScene, saved_scene
 from bgsub.runtime.threads import Workers
-from bgsub.segmenter.kinds import SEGMENTERS
+from bgsub.segmenter.masks import SEGMENTERS
 from bgsub.segmenter.protocol import MaskResult, Segmenter
 from bgsub.video.frames import Layout
 from bgsub.video.images import write_image
