@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 import bgsub
-from bgsub.tracking.events import EventFilter, choose_events
+from bgsub.tracking.events import EventFilter
 from bgsub.tracking.tables import read_objects
 
 ROI = (631, 532, 210, 127)
@@ -72,8 +72,7 @@ def main() -> None:
         bgsub.run(film, out, bgsub.RunOptions(source=source, outputs=outputs))
         objects = list(read_objects(out / "objects.csv"))
     for gap in (1.0, 0.0):
-        chosen = EventFilter(merge_gap_s=gap)
-        events = choose_events(objects, [], chosen)
+        events = EventFilter(merge_gap_s=gap).events(objects)
         found = [(event.first_frame, event.last_frame) for event in events]
         print(f"--merge-gap {gap:g}")
         met, invented = compare(labels(gap), found)

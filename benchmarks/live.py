@@ -38,8 +38,8 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.live.decoding import Header
-from bgsub.live.feed import Item, LiveSource, Lost, Opened, Seen
+from bgsub.live.decoding import Header, Seen
+from bgsub.live.feed import Item, LiveSource, Lost, Opened, PacketRing
 from bgsub.live.options import WatchOptions
 from bgsub.live.watcher import Watcher
 from bgsub.runtime.limits import give_back
@@ -186,7 +186,12 @@ class GeneratedFeed:
 
     def _generate(self) -> Iterator[Item]:
         layout = Layout("gray", 36, 64)
-        yield Opened(Header("h264", (64, 36), layout, Fraction(1, 1000), b"", "mp4"), 0.0, 0.0, 0)
+        yield Opened(
+            Header("h264", (64, 36), layout, Fraction(1, 1000), b"", "mp4"),
+            0.0,
+            0.0,
+            PacketRing(1.0),
+        )
         rng = np.random.default_rng(0)
         scene = np.kron(rng.integers(70, 150, (9, 16)), np.ones((4, 4)))
         for i in range(round(self.hours * 1800)):

@@ -52,31 +52,24 @@ __all__ = [
 ]
 
 # Names are imported on first use, so that `bgsub --help` does not wait for NumPy and OpenCV.
-_HOME = {
-    "TRPCA": "bgsub.robustpca.trpca",
-    "BackgroundModel": "bgsub.background.model",
-    "BgsubError": "bgsub.errors",
-    "ErrorTable": "bgsub.outliers.errors_table",
-    "Event": "bgsub.outliers.events",
-    "FrameSource": "bgsub.video.source",
-    "Observation": "bgsub.tracking.tracker",
-    "OnlineTRPCA": "bgsub.robustpca.online",
-    "RunOptions": "bgsub.options",
-    "RunResult": "bgsub.pipeline.outcome",
-    "SceneEvent": "bgsub.tracking.events",
-    "SourceOptions": "bgsub.options",
-    "Subtractor": "bgsub.segmenter.subtractor",
-    "Track": "bgsub.tracking.tables",
-    "apply": "bgsub.pipeline.run",
-    "find_events": "bgsub.outliers.events",
-    "fit_errors": "bgsub.pipeline.run",
-    "load_results": "bgsub.pipeline.outcome",
-    "masks": "bgsub.pipeline.run",
-    "model_errors": "bgsub.pipeline.run",
-    "objects": "bgsub.tracking.tables",
-    "open_source": "bgsub.video.source",
-    "run": "bgsub.segments.run",
+_NAMES = {
+    "background.model": "BackgroundModel",
+    "errors": "BgsubError",
+    "options": "RunOptions SourceOptions",
+    "outliers.errors_table": "ErrorTable",
+    "outliers.events": "Event find_events",
+    "pipeline.outcome": "RunResult load_results",
+    "pipeline.run": "apply fit_errors masks model_errors",
+    "robustpca.online": "OnlineTRPCA",
+    "robustpca.trpca": "TRPCA",
+    "segmenter.subtractor": "Subtractor",
+    "segments.run": "run",
+    "tracking.events": "SceneEvent",
+    "tracking.tables": "Track objects",
+    "tracking.tracker": "Observation",
+    "video.source": "FrameSource open_source",
 }
+_HOME = {name: f"bgsub.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:

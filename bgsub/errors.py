@@ -56,15 +56,7 @@ class OutputError(BgsubError):
 def cannot_write(
     path: object, error: Exception, advice: str = "check space and permissions"
 ) -> OutputError:
-    """Return the error that says that a file cannot be written, why, and what to do.
-
-    Parameters
-    ----------
-    path : path
-    error : Exception
-        What the system or a library said.
-    advice : str, optional
-    """
+    """Return the error that says that a file cannot be written, why, and what to do."""
     reason = getattr(error, "strerror", None) or error
     return OutputError(f"{path}: cannot be written ({reason}); {advice}")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from bgsub.errors import InputError, UsageError
+from bgsub.errors import UsageError
 from bgsub.robustpca.competitors import METHODS
 from bgsub.rules import (
     POSITIVE,
@@ -41,36 +41,16 @@ T = TypeVar("T", bound="type[Declared]")
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """What is declared of an option besides its name, type and default.
+    """What is declared of an option besides its name, type and default."""
 
-    Attributes
-    ----------
-    section : str
-        Heading in the help.
-    rule : Rule
-        What its values must be. Where the default is None, None is allowed too.
-    help : str
-        A sentence or two, for the command line and the docstring.
-    metavar : str
-        What stands for the value in the help.
-    unset : str
-        What the default means, in words, where its value does not say it.
-    flag : str
-        Name on the command line; made from the field's name if empty.
-    short : str
-        One-letter name on the command line, such as ``-j``.
-    repeated : bool
-        Whether ``--from-json`` takes it over from an earlier run.
-    """
-
-    section: str
-    rule: Rule
+    section: str  # its heading in the help
+    rule: Rule  # of its values; None is allowed too where it is the default
     help: str
     metavar: str = ""
-    unset: str = ""
-    flag: str = ""
-    short: str = ""
-    repeated: bool = True
+    unset: str = ""  # what the default means, where its value does not say it
+    flag: str = ""  # made from the field's name if empty
+    short: str = ""  # such as -j
+    repeated: bool = True  # --from-json takes it over from an earlier run
 
 
 def option(section: str, default: Any, rule: Rule, text: str, **more: Any) -> Any:
@@ -119,10 +99,7 @@ def documented(kind: T) -> T:
 class Declared:
     """Base of options that check their values when they are made, and go to JSON and back.
 
-    Raises
-    ------
-    UsageError
-        For a value of a wrong type or out of range: one line that names the option and the rule.
+    UsageError for a value of a wrong type or out of range: one line that names option and rule.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # which all that derive from it have
@@ -157,17 +134,8 @@ class Declared:
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Make options from what `to_json` returned; what is missing has its default.
 
-        Raises
-        ------
-        UsageError
-            For a name that is no option, or a value of a wrong type or out of range.
-        InputError
-            If it is no mapping.
+        UsageError also for a name that is no option.
         """
-        if not isinstance(plain, Mapping):
-            raise InputError(
-                f"is damaged: its options are {plain!r}, where an object with names is needed"
-            )
         for name in plain:
             if name not in cls.__dataclass_fields__:
                 raise UsageError(f"option {name!r} is not known to this version of bgsub")
@@ -527,31 +495,6 @@ class RunOptions(Declared):
         """The number of components that memory is planned for: `k`, or the most "auto" takes."""
         return MOST_AUTO_COMPONENTS if self.k == "auto" else self.k
 
-    def without_effect(self, given: Collection[str]) -> dict[str, str]:
-        """Return those of the given options that the others leave without effect, and why.
-
-        Parameters
-        ----------
-        given : collection of str
-            Names of options that somebody has given, be it with the value of their default.
-
-        Returns
-        -------
-        dict of str to str
-            From names to what they have no effect with.
-        """
-        of_fit = {"support_fraction": "--support-fraction", "lam": "--lambda"}
-        known = METHODS[self.method].parameters
-        others = {name for name, flag in of_fit.items() if flag not in known}
-        if self.method != "trpca":
-            others |= {"n_init", "tol", "max_iter", "reweight"}
-        idle = dict.fromkeys(others.intersection(given), f"--method {self.method}")
-        if self.mask_model != "local":
-            reason = f"--method {self.method}" if self.threshold is None else "--threshold"
-            reason = "--model paper" if self.model == "paper" else reason
-            idle |= dict.fromkeys(OF_LOCAL.intersection(given), reason)
-        return idle
-
     def with_names(self, **named: Any) -> Self:
         """Return these options with some changed; those of ``source`` are named as plainly."""
         of_input = {
@@ -574,7 +517,5 @@ class RunOptions(Declared):
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Make options from what `to_json` returned; see `Declared.from_json`."""
-        if not isinstance(plain, Mapping):
-            return super().from_json(plain)
         source = SourceOptions.from_json(plain.get("source", {}))
         return super().from_json({**plain, "source": source})

@@ -18,52 +18,49 @@ from bgsub.errors import UsageError
 from bgsub.runtime.limits import check_folder, split_memory
 from bgsub.video.selection import parse_position, parse_rate, parse_region, parse_step
 
+_WRONG = (ArithmeticError, TypeError, ValueError)
+
 
 class Rule:
-    """What a value must be.
+    """What a value must be; others override what begins with an underscore."""
 
-    Attributes
-    ----------
-    meaning : str
-        What stands in a message behind "must be".
-    metavar : str
-        What stands for such a value in the help, unless an option says better.
-    """
-
-    meaning = ""
-    metavar = ""
+    meaning = ""  # what stands in a message behind "must be"
+    metavar = ""  # what stands for such a value in the help, unless an option says better
 
     def words(self) -> str:
         """Return what stands in a message behind "must be"."""
+        return self._words()
+
+    def _words(self) -> str:
         return self.meaning
 
-    def convert(self, value: Any) -> Any:
-        """Return a value in the type that is stored; TypeError or ValueError if it is wrong."""
-        return value
-
-    def from_text(self, text: str) -> Any:
-        """Return what a text of the command line stands for, for `convert`."""
-        return text
-
     def read(self, name: str, value: Any) -> Any:
-        """Check a value from Python or JSON.
-
-        Raises
-        ------
-        UsageError
-            One line that names the option, the value and the rule.
-        """
+        """Check a value from Python or JSON; UsageError names option, value and rule in a line."""
         try:
-            return self.convert(value)
-        except (ArithmeticError, TypeError, ValueError):
+            return self._read(name, value)
+        except _WRONG:
             self.refuse(name, value)
 
     def parse(self, name: str, text: str) -> Any:
-        """Check a value from the command line; raises UsageError as `read` does."""
+        """Check a value from the command line, as `read` does."""
         try:
-            return self.convert(self.from_text(text))
-        except (ArithmeticError, TypeError, ValueError):
+            return self._parse(name, text)
+        except _WRONG:
             self.refuse(name, text)
+
+    def _read(self, _name: str, value: Any) -> Any:
+        return self._convert(value)
+
+    def _parse(self, name: str, text: str) -> Any:
+        return self._read(name, self._from_text(text))
+
+    def _convert(self, value: Any) -> Any:
+        """Return a value in the type that is stored; TypeError or ValueError if it is wrong."""
+        return value
+
+    def _from_text(self, text: str) -> Any:
+        """Return what a text of the command line stands for, for `_convert`."""
+        return text
 
     def to_json(self, value: Any) -> Any:
         """Return a stored value as a plain JSON value that `read` accepts."""
@@ -86,21 +83,17 @@ class Integer(Rule):
     most: int | None = None
     metavar = "N"
 
-    def words(self) -> str:
-        """Return the bounds."""
-        return f"a whole number of {self.least}" + (
-            " or more" if self.most is None else f" to {self.most}"
-        )
+    def _words(self) -> str:
+        upwards = " or more" if self.most is None else f" to {self.most}"
+        return f"a whole number of {self.least}{upwards}"
 
-    def convert(self, value: Any) -> int:
-        """Check the number."""
+    def _convert(self, value: Any) -> int:
         number = operator.index(value)
         if isinstance(value, bool) or not self.least <= number <= (self.most or number):
             raise ValueError(value)
         return number
 
-    def from_text(self, text: str) -> int:
-        """Read the number."""
+    def _from_text(self, text: str) -> int:
         return int(text)
 
 
@@ -115,8 +108,7 @@ class Number(Rule):
     open_most: bool = False
     metavar = "X"
 
-    def convert(self, value: Any) -> float:
-        """Check the number."""
+    def _convert(self, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise TypeError(value)
         number = float(value)
@@ -127,8 +119,7 @@ class Number(Rule):
             raise ValueError(value)
         return number
 
-    def from_text(self, text: str) -> float:
-        """Read the number."""
+    def _from_text(self, text: str) -> float:
         return float(text)
 
 
@@ -145,8 +136,7 @@ class FalseAlarms(Number):
     open_least: bool = True
     metavar = "RATE"
 
-    def from_text(self, text: str) -> float:
-        """Read a fraction or a number."""
+    def _from_text(self, text: str) -> float:
         return float(Fraction(text))
 
 
@@ -156,12 +146,10 @@ class Choice(Rule):
 
     names: tuple[str, ...]
 
-    def words(self) -> str:
-        """Return the names."""
+    def _words(self) -> str:
         return f"one of {', '.join(self.names)}"
 
-    def convert(self, value: Any) -> str:
-        """Check the name."""
+    def _convert(self, value: Any) -> str:
         if not isinstance(value, str) or value not in self.names:
             raise ValueError(value)
         return value
@@ -172,8 +160,7 @@ class Switch(Rule):
 
     meaning = "true or false"
 
-    def convert(self, value: Any) -> bool:
-        """Check the value."""
+    def _convert(self, value: Any) -> bool:
         if value is not True and value is not False:
             raise TypeError(value)
         return bool(value)
@@ -186,24 +173,19 @@ class Or(Rule):
     one: Rule
     other: Rule
 
-    def words(self) -> str:
-        """Return both."""
+    def _words(self) -> str:
         return f"{self.one.words()}, or {self.other.words()}"
 
-    def read(self, name: str, value: Any) -> Any:
-        """Check the value."""
-        with contextlib.suppress(UsageError):
-            return self.one.read(name, value)
-        with contextlib.suppress(UsageError):
-            return self.other.read(name, value)
+    def _read(self, name: str, value: Any) -> Any:
+        for rule in (self.one, self.other):
+            with contextlib.suppress(UsageError):
+                return rule.read(name, value)
         return self.refuse(name, value)
 
-    def parse(self, name: str, text: str) -> Any:
-        """Read the value."""
-        with contextlib.suppress(UsageError):
-            return self.one.parse(name, text)
-        with contextlib.suppress(UsageError):
-            return self.other.parse(name, text)
+    def _parse(self, name: str, text: str) -> Any:
+        for rule in (self.one, self.other):
+            with contextlib.suppress(UsageError):
+                return rule.parse(name, text)
         return self.refuse(name, text)
 
 
@@ -212,12 +194,12 @@ class _Auto(Rule):
     stored: str | None
     meaning = "auto"
 
-    def convert(self, value: Any) -> str | None:
+    def _convert(self, value: Any) -> str | None:
         if not isinstance(value, str) or value != "auto":
             raise ValueError(value)
         return self.stored
 
-    def from_text(self, text: str) -> str:
+    def _from_text(self, text: str) -> str:
         return text.strip().lower()
 
 
@@ -228,32 +210,19 @@ def or_auto(rule: Rule, stored: str | None = "auto") -> Or:
 
 @dataclass(frozen=True)
 class Several(Rule):
-    """Values that each obey a rule; each is stored once.
-
-    Parameters
-    ----------
-    rule : Rule
-    kind : {tuple, frozenset}
-        What they are stored in.
-    least : int
-        How many there must be.
-    separator : str
-        What parts them on the command line.
-    """
+    """Values that each obey a rule; each is stored once."""
 
     rule: Rule
     kind: type[tuple[Any, ...]] | type[frozenset[Any]] = tuple
-    least: int = 0
-    separator: str = ","
+    least: int = 0  # how many there must be
+    separator: str = ","  # on the command line
     metavar = "LIST"
 
-    def words(self) -> str:
-        """Return the rule of each."""
+    def _words(self) -> str:
         parted = "commas" if self.separator == "," else f"{self.separator!r}"
         return f"{self.rule.words()}, separated by {parted}"
 
-    def read(self, name: str, value: Any) -> Any:
-        """Check the values, any iterable of them."""
+    def _read(self, name: str, value: Any) -> Any:
         if isinstance(value, str) or not isinstance(value, Iterable):
             self.refuse(name, value)
         found = dict.fromkeys(self.rule.read(name, each) for each in value)
@@ -261,12 +230,11 @@ class Several(Rule):
             raise UsageError(f"{name} is empty: must be {self.words()}")
         return self.kind(found)
 
-    def parse(self, name: str, text: str) -> Any:
-        """Read the values, with separators between them."""
+    def _parse(self, name: str, text: str) -> Any:
         if not text.strip():
             raise UsageError(f"{name} is empty: must be {self.words()}")
         parts = text.split(self.separator)
-        return self.read(name, [self.rule.parse(name, part.strip()) for part in parts])
+        return self._read(name, [self.rule.parse(name, part.strip()) for part in parts])
 
     def to_json(self, value: Any) -> list[Any]:
         """Return the values as a list, sorted where they have no order."""
@@ -282,8 +250,7 @@ class Text(Rule):
     meaning: str = "a text"
     metavar = "TEXT"
 
-    def convert(self, value: Any) -> str:
-        """Check the text."""
+    def _convert(self, value: Any) -> str:
         if not isinstance(value, str) or re.fullmatch(self.pattern, value, re.ASCII) is None:
             raise ValueError(value)
         return value
@@ -298,22 +265,13 @@ class PictureSize(Text):
     metavar = "WxH"
 
 
-class _Text(Rule):
-    """What is a text in Python, too."""
-
-    def parse(self, name: str, text: str) -> Any:
-        """Check a value from the command line."""
-        return self.read(name, text)
-
-
-class File(_Text):
+class File(Rule):
     """A path, stored as text; whether it can be read is found out when it is."""
 
     meaning = "a path"
     metavar = "FILE"
 
-    def convert(self, value: Any) -> str:
-        """Check the path."""
+    def _convert(self, value: Any) -> str:
         text = os.fsdecode(value)
         if isinstance(value, bytes) or not text or "\0" in text:
             raise ValueError(value)
@@ -326,13 +284,11 @@ class FileOfKind(File):
 
     suffixes: tuple[str, ...]
 
-    def words(self) -> str:
-        """Return the endings."""
+    def _words(self) -> str:
         return f"a name that ends with {' or '.join(self.suffixes)}"
 
-    def read(self, name: str, value: Any) -> str:
-        """Check the path."""
-        text: str = super().read(name, value)
+    def _read(self, name: str, value: Any) -> str:
+        text = self._convert(value)
         if Path(text).suffix.lower() not in self.suffixes:
             raise UsageError(f"{name} {text}: the name must end with {' or '.join(self.suffixes)}")
         return text
@@ -343,23 +299,21 @@ class Folder(File):
 
     metavar = "DIR"
 
-    def read(self, name: str, value: Any) -> str:
-        """Check the folder."""
-        text: str = super().read(name, value)
+    def _read(self, name: str, value: Any) -> str:
+        text = self._convert(value)
         check_folder(Path(text), name)
         return text
 
 
 @dataclass(frozen=True)
-class Position(_Text):
+class Position(Rule):
     """A place in the input, or with `step` a distance, kept as it is written."""
 
     step: bool = False
     meaning = "a frame number, seconds or a time"
     metavar = "POS"
 
-    def read(self, name: str, value: Any) -> str | int:
-        """Check the position."""
+    def _read(self, name: str, value: Any) -> str | int:
         (parse_step if self.step else parse_position)(value, name)
         return value if isinstance(value, int) else str(value)
 
@@ -370,30 +324,24 @@ class Rate(Rule):
     meaning = 'a number of frames a second, such as 12.5 or "30000/1001"'
     metavar = "RATE"
 
-    def convert(self, value: Any) -> str:
-        """Check the rate."""
+    def _read(self, name: str, value: Any) -> str:
         if not isinstance(value, (str, int, float, Fraction)):
             raise TypeError(value)
         try:
             return str(parse_rate(value))
-        except UsageError as error:
-            raise ValueError(value) from error
+        except UsageError:
+            self.refuse(name, value)
 
 
-class Rectangle(_Text):
+class Rectangle(Rule):
     """A part of the picture, text or four numbers: X, Y, width and height."""
 
     meaning = "X,Y,W,H in pixels"
     metavar = "X,Y,W,H"
 
-    def read(self, name: str, value: Any) -> tuple[int, int, int, int]:
-        """Check the rectangle."""
-        if not isinstance(value, str):
-            try:
-                value = tuple(map(operator.index, value))
-            except TypeError:
-                self.refuse(name, value)
-        region = parse_region(value, name)
+    def _read(self, name: str, value: Any) -> tuple[int, int, int, int]:
+        whole: Any = value if isinstance(value, str) else tuple(map(operator.index, value))
+        region = parse_region(whole, name)
         return region.x, region.y, region.width, region.height
 
 
@@ -403,9 +351,8 @@ class Line(Rule):
     meaning = "X1,Y1,X2,Y2 in pixels, two different points, or NAME:X1,Y1,X2,Y2"
     metavar = "X1,Y1,X2,Y2"
 
-    def convert(self, value: Any) -> tuple[str, float, float, float, float]:
-        """Check name and numbers, or read ``NAME:X1,Y1,X2,Y2``; the numbers name what has none."""
-        if isinstance(value, str):
+    def _convert(self, value: Any) -> tuple[str, float, float, float, float]:
+        if isinstance(value, str):  # the numbers name what has no name
             name, _, coordinates = value.rpartition(":")
             value = [name or coordinates, *coordinates.split(",")]
         name, *given = value
@@ -424,23 +371,15 @@ _TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([smhd])?", re.ASCII)
 
 @dataclass(frozen=True)
 class Duration(Rule):
-    """A time such as ``30s``, ``10m`` or ``90``, stored in seconds.
-
-    Parameters
-    ----------
-    zero : bool
-        Whether it may be none at all.
-    """
+    """A time such as ``30s``, ``10m`` or ``90``, stored in seconds; 0 only where `zero` says so."""
 
     zero: bool = False
     metavar = "TIME"
 
-    def words(self) -> str:
-        """Return what it may be."""
+    def _words(self) -> str:
         return f"a time {'of 0 or more' if self.zero else 'above 0'}, such as 30s or 10m"
 
-    def convert(self, value: Any) -> float:
-        """Check a number of seconds, or read a time."""
+    def _convert(self, value: Any) -> float:
         if isinstance(value, str):
             match = _TIME.fullmatch(value.strip())
             value = float(match[1]) * SECONDS[match[2] or "s"] if match else math.nan
@@ -463,8 +402,7 @@ class Memory(Rule):
     meaning = "an amount such as 600M or 4G, or a share such as 50%"
     metavar = "AMOUNT"
 
-    def convert(self, value: Any) -> str:
-        """Check the amount."""
+    def _convert(self, value: Any) -> str:
         split_memory(value)
         return str(value)
 
@@ -475,35 +413,24 @@ class Nullable(Rule):
 
     rule: Rule
 
-    def words(self) -> str:
-        """Return the other rule, and null."""
+    def _words(self) -> str:
         return f"{self.rule.words()}, or null"
 
-    def read(self, name: str, value: Any) -> Any:
-        """Check the value."""
+    def _read(self, name: str, value: Any) -> Any:
         return None if value is None else self.rule.read(name, value)
 
 
 @dataclass(frozen=True)
 class Facts(Rule):
-    """An object that a file records, whose values obey rules; further names are allowed.
-
-    Attributes
-    ----------
-    rules : mapping of str to Rule
-    optional : set of str
-        Names that may be missing.
-    """
+    """An object that a file records, whose values obey rules; further names are allowed."""
 
     rules: Mapping[str, Rule]
-    optional: frozenset[str] = frozenset()
+    optional: frozenset[str] = frozenset()  # names that may be missing
 
-    def words(self) -> str:
-        """Return its names."""
+    def _words(self) -> str:
         return f"an object with {', '.join(self.rules)}"
 
-    def read(self, name: str, value: Any) -> dict[str, Any]:
-        """Check every value."""
+    def _read(self, name: str, value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             self.refuse(name, type(value).__name__)
         for each, rule in self.rules.items():
@@ -522,13 +449,11 @@ class ListOf(Rule):
     rule: Rule
     length: int | None = None
 
-    def words(self) -> str:
-        """Return what it holds."""
+    def _words(self) -> str:
         number = "" if self.length is None else f" of {self.length}"
         return f"a list{number}, of which each is {self.rule.words()}"
 
-    def read(self, name: str, value: Any) -> list[Any]:
-        """Check every item."""
+    def _read(self, name: str, value: Any) -> list[Any]:
         if not isinstance(value, list) or self.length not in {None, len(value)}:
             self.refuse(name, type(value).__name__)
         return [self.rule.read(f"{name}[{index}]", item) for index, item in enumerate(value)]

@@ -29,6 +29,7 @@ class Scene:
 
     def __init__(self, background: Background, plates: list[Bytes], shape: tuple[int, int]) -> None:
         self.background, self.plates, self.shape = background, plates, shape
+        self._enlarged: dict[int, Bytes] = {}
 
     def number_of(self, state: Plates) -> int:
         """Return the number of a state, from 0."""
@@ -55,8 +56,11 @@ class Scene:
         """Return the empty scene in a state, (h, w, 3): the commonest colours if none is kept."""
         if self.plates:
             return self.plates[state]
-        first = self.background.states[state].colors[0]
-        return np.asarray(cv2.resize(first, self.shape[::-1], interpolation=cv2.INTER_CUBIC))
+        if state not in self._enlarged:
+            first = self.background.states[state].colors[0]
+            large = cv2.resize(first, self.shape[::-1], interpolation=cv2.INTER_CUBIC)
+            self._enlarged[state] = np.asarray(large, np.uint8)
+        return self._enlarged[state]
 
     def facts(self) -> dict[str, Any]:
         """Return what was learned of the scene, as JSON values for run.json."""

@@ -1,12 +1,10 @@
-"""Parse commands, call the library and print: one module for each command."""
+"""Parse commands, call the library and print."""
 
 from __future__ import annotations
 
-import contextlib
-import difflib
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -38,9 +36,16 @@ COMMANDS = {
     "methods": "List the methods of robust PCA.",
     "evaluate": "Compare masks with ground truth.",
 }
-"""What the list of commands says of each, without importing it: NAME_command of a module NAME."""
+"""What the list of commands says of each, without importing it."""
 
-_ELSEWHERE = {"methods": "compare"}
+# Modules with several commands; any other one is called as its command. Each is NAME_command there.
+_MODULES = {
+    "run": ("join", "apply"),
+    "results": ("events", "objects", "clips", "export", "feedback"),
+    "page": ("report", "view"),
+    "paper": ("compare", "methods", "experiment"),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def exit_code_table() -> list[tuple[int, str]]:
@@ -85,48 +90,22 @@ class Application(click.Group):
         """Import a command; None if there is none of this name."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"bgsub.cli.{_ELSEWHERE.get(cmd_name, cmd_name)}")
+        module = importlib.import_module(f"bgsub.cli.{_HOME.get(cmd_name, cmd_name)}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         command.short_help = COMMANDS[cmd_name]
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is called, or suggest the one that may be meant."""
-        name = args[0]
-        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            close = difflib.get_close_matches(name, COMMANDS)
-            meant = f" (did you mean {close[0]!r}?)" if close else ""
-            raise click.UsageError(f"no such command {name!r}{meant}", ctx)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def make_context(
-        self,
-        info_name: str | None,
-        args: list[str],
-        parent: click.Context | None = None,
-        **extra: Any,
-    ) -> click.Context:
-        """Read the arguments before the command; --help and --version are answered here."""
-        with _stdout_may_close():
-            return super().make_context(info_name, args, parent, **extra)
-
     def invoke(self, ctx: click.Context) -> Any:
-        """Call the command, and flush its output."""
-        with _stdout_may_close():
-            try:
-                result = super().invoke(ctx)
-            except KeyboardInterrupt as error:
-                # Click would turn it into an empty line and an Abort.
-                raise Interrupted(str(error) or messages.INTERRUPTED) from error
-            sys.stdout.flush()
-            return result
+        """Call the command; click would turn Ctrl-C into an empty line and an Abort."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted(str(error) or messages.INTERRUPTED) from error
 
     def main(
         self,
@@ -147,10 +126,18 @@ class Application(click.Group):
         given = arguments, prog_name or "bgsub", complete_var, False
         if not standalone_mode:
             return super().main(*given, **extra)
+        stdout = sys.stdout
         try:
             result = super().main(*given, **extra)
             code = result if isinstance(result, int) else 0
+            sys.stdout.flush()
             messages.work_is_done()
+        except (BrokenPipeError, SystemExit) as error:
+            # The reader of stdout has had enough, as `head` has; click wraps it then, and exits.
+            if isinstance(error, SystemExit) and sys.stdout is stdout:
+                raise
+            messages.silence_stdout()
+            code = 0
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of all errors
             # A usage error may come before the options are read.
             session.log_json = session.log_json or "--log-json" in arguments
@@ -158,19 +145,10 @@ class Application(click.Group):
         sys.exit(code)
 
 
-@contextlib.contextmanager
-def _stdout_may_close() -> Iterator[None]:
-    """End quietly when the reader of stdout has had enough, as `head` does."""
-    try:
-        yield
-    except BrokenPipeError as error:
-        messages.silence_stdout()
-        raise click.exceptions.Exit(0) from error
-
-
 @click.group(
     "bgsub",
     cls=Application,
+    commands={name: click.Command(name) for name in COMMANDS},  # which click suggests
     epilog="\n\n".join(f"\b\n{paragraph}" for paragraph in _EPILOG),  # which click must not wrap
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from bgsub.cli.jobs import (
-    MODULE,
-    Job,
-    Outcome,
-    Work,
-    is_done,
-    outcome_of,
-    request_for,
-    show_result,
-    summarize,
-)
-from bgsub.cli.messages import INTERRUPTED, Session, log_error
-from bgsub.errors import BatchError, BgsubError, Interrupted, OutputError
+from bgsub.cli import jobs as work_of
+from bgsub.cli.jobs import Job, Outcome, Work
+from bgsub.cli.messages import Session, log_error
+from bgsub.errors import BgsubError, Interrupted, OutputError
 
 if TYPE_CHECKING:
-    from bgsub.cluster.pool import Pool, Task
+    from bgsub.cluster.pool import Pool
     from bgsub.segments.plan import SegmentPlan
 
 # Exit codes of what may succeed on another machine, or a moment later.
@@ -36,22 +25,12 @@ _PATIENCE_S = 10.0
 
 @dataclass
 class _Film:
-    """A job, and what of it is left.
-
-    Attributes
-    ----------
-    plan : SegmentPlan or None
-        None where it is one piece.
-    waiting : set of int
-        Numbers of the segments that are not done, 0 for a film in one piece.
-    failed : list of (int, int)
-        Segment and exit code of those that failed.
-    """
+    """A job, and what of it is left."""
 
     job: Job
-    plan: SegmentPlan | None
-    waiting: set[int]
-    failed: list[tuple[int, int]] = field(default_factory=list)
+    plan: SegmentPlan | None  # None where it is one piece
+    waiting: set[int]  # segments that are not done, 0 for a film in one piece
+    failed: dict[int, int] = field(default_factory=dict)  # segments and their exit codes
 
 
 @dataclass(frozen=True)
@@ -72,143 +51,109 @@ class _Unit:
         return Job(name, film.job.out, self.number, len(film.plan.segments))
 
 
-class ClusterRun:
-    """One call of ``bgsub run --scheduler``."""
+def on_cluster(pool: Pool, jobs: Sequence[Job], work: Work, session: Session) -> Iterator[Outcome]:
+    """Let workers do jobs, some of them again, and join what is in segments.
 
-    def __init__(self, pool: Pool, work: Work, session: Session) -> None:
-        self._pool, self._work, self._session = pool, work, session
-        self._outcomes: list[Outcome] = []
+    Yields what became of each as it is ready; NoWorkersError if nobody works any more.
+    """
+    from bgsub.cluster.pool import TRIES, do_in_child
 
-    def do(self, jobs: Sequence[Job]) -> None:
-        """Do all jobs, join what is in segments, and sum up."""
-        from bgsub.cluster.pool import NoWorkersError
+    films: list[_Film] = []
+    for job in jobs:
+        found = _prepared(job, work, session)
+        if isinstance(found, Outcome):
+            yield found
+        elif found.waiting:
+            films.append(found)
+        else:
+            yield _finished(found, session)
 
-        try:
-            films = [film for job in jobs if (film := self._prepared(job)) is not None]
-            self._do_units(films)
-        except (KeyboardInterrupt, Interrupted) as error:
-            raise Interrupted(f"{INTERRUPTED}; {self._so_far(jobs)}") from error
-        except NoWorkersError as error:
-            message = f"{error}; {self._so_far(jobs)}"
-            if any(outcome.status != "failed" for outcome in self._outcomes):
-                raise BatchError(message) from error
-            raise NoWorkersError(message) from error
-        order = {job: place for place, job in enumerate(jobs)}
-        outcomes = sorted(self._outcomes, key=lambda outcome: order[outcome.job])
-        if len(jobs) > 1:
-            summarize(outcomes, self._session)
-        elif outcomes[0].status == "failed":
-            raise click.exceptions.Exit(outcomes[0].exit_code)  # what is wrong was said
-
-    def _so_far(self, jobs: Sequence[Job]) -> str:
-        """Return how much is done as the run ends early."""
-        self._session.input = self._session.label = None
-        done = sum(outcome.status != "failed" for outcome in self._outcomes)
-        advice = "--skip-existing (--resume with --segment) goes on from there"
-        return f"{done} of {len(jobs)} inputs were finished, {advice}"
-
-    def _prepared(self, job: Job) -> _Film | None:
-        """Look for results that are there, and divide the film; None if nothing is left to do."""
-        from bgsub.segments.run import prepare
-
-        with self._session.about(job.input, label=job.label):
-            try:
-                if self._work.skip and is_done(job, self._work, self._session):
-                    self._outcomes.append(Outcome(job, "skipped"))
-                    return None
-                plan = prepare(job.input, job.out, self._work.options)
-            except Interrupted:
-                raise
-            except Exception as error:  # noqa: BLE001 - one bad input must not stop the others
-                code = log_error(error, self._session)
-                self._outcomes.append(Outcome(job, "failed", code))
-                return None
-        film = _Film(job, plan, {0} if plan is None else set(plan.missing(job.out)))
-        if not film.waiting:
-            self._finish(film)
-            return None
-        return film
-
-    def _do_units(self, films: Sequence[_Film]) -> None:
-        """Let workers do all units, some of them again."""
-        from bgsub.cluster.pool import TRIES
-
-        units = [_Unit(film, number) for film in films for number in sorted(film.waiting)]
-        while units:
-            again = []
-            for place, reply in self._pool.do([self._task(unit) for unit in units]):
-                unit = units[place]
-                if _is_passing(reply) and unit.tries < TRIES:
-                    again.append(replace(unit, tries=unit.tries + 1))
-                    continue
-                code = self._say(unit, reply)
-                unit.film.waiting.discard(unit.number)
-                if code:
-                    unit.film.failed.append((unit.number, code))
-                if not unit.film.waiting:
-                    self._finish(unit.film)
-            units = again
-
-    def _task(self, unit: _Unit) -> Task:
-        from bgsub.cluster.pool import Task, do_in_child
-
+    def task(unit: _Unit) -> tuple[Any, ...]:
         segment = (unit.film.job.input, unit.number) if unit.number else None
-        work = replace(self._work, skip=False, segment=segment)
-        request = request_for(unit.job, work, self._session, once=True, unseen=True)
-        return Task(do_in_child, (MODULE, request, self._pool.slots()), "bgsub-run")
+        own = replace(work, skip=False, segment=segment)
+        request = work_of.request_for(unit.job, own, session, unseen=True)
+        return do_in_child, work_of.MODULE, request, pool.slots()
 
-    def _say(self, unit: _Unit, reply: Any) -> int:
-        """Log what a unit reported, and return its exit code."""
-        job, session = unit.job, self._session
-        if isinstance(reply, dict):
-            outcome = outcome_of(job, reply, session, f", {unit.tries} times")
-            if outcome.status == "failed" or self._arrives(unit):
-                return outcome.exit_code
-            message = f"{job.out}: a worker has put its results elsewhere"
-            reply = OutputError(f"{message}; give an --out that all workers see")
-        elif isinstance(reply, (ImportError, AttributeError)):
-            message = f"a worker cannot import bgsub, or has another one ({reply})"
-            reply = BgsubError(f"{message}; install the same bgsub on all workers")
-        with session.about(unit.film.job.input, label=job.input):
-            code = log_error(reply, session)
-        session.input = session.label = None
-        return code
+    units = [_Unit(film, number) for film in films for number in sorted(film.waiting)]
+    while units:
+        again = []
+        for place, reply in pool.do([task(unit) for unit in units]):
+            unit, film = units[place], units[place].film
+            if _is_passing(reply) and unit.tries < TRIES:
+                again.append(replace(unit, tries=unit.tries + 1))
+                continue
+            film.waiting.discard(unit.number)
+            if code := _say(unit, reply, session):
+                film.failed[unit.number] = code
+            if not film.waiting:
+                yield _finished(film, session)
+        units = again
 
-    def _arrives(self, unit: _Unit) -> bool:
-        """Wait until the results of a unit are seen here."""
-        from bgsub.pipeline.results import is_complete
-        from bgsub.segments.plan import segment_folder
 
-        job, number = unit.film.job, unit.number
-        folder = segment_folder(job.out, number) if number else job.out
-        until = time.monotonic() + _PATIENCE_S
-        while not is_complete(folder):
-            if time.monotonic() > until:
-                return False
-            time.sleep(0.1)
-        return True
+def _prepared(job: Job, work: Work, session: Session) -> _Film | Outcome:
+    """Look for results that are there, and divide the film."""
+    from bgsub.segments.run import prepare
 
-    def _finish(self, film: _Film) -> None:
-        """Join the segments of a film, and note what became of it."""
-        from bgsub.segments.run import finish
+    with session.about(job.input, label=job.label):
+        try:
+            if work.skip and work_of.is_done(job, work, session):
+                return Outcome(job, "skipped")
+            plan = prepare(job.input, job.out, work.options)
+        except Interrupted:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad input must not stop the others
+            return Outcome(job, "failed", log_error(error, session))
+    return _Film(job, plan, {0} if plan is None else set(plan.missing(job.out)))
 
-        job, session = film.job, self._session
-        code = film.failed[0][1] if film.failed else 0
-        with session.about(job.input, label=job.label):
-            try:
-                if film.plan is not None and film.failed:
-                    names = ", ".join(str(number) for number, _ in film.failed[:5])
-                    message = f"{len(film.failed)} of {len(film.plan.segments)} segments failed"
-                    advice = "those that are finished are kept, --resume goes on"
-                    session.log("error", f"{message} ({names}); {advice}")
-                elif film.plan is not None:
-                    show_result(finish(job.out, film.plan), session)
-            except Interrupted:
-                raise
-            except Exception as error:  # noqa: BLE001 - the others go on
-                code = log_error(error, session)
-        session.input = session.label = None
-        self._outcomes.append(Outcome(job, "failed" if code else "done", code))
+
+def _say(unit: _Unit, reply: Any, session: Session) -> int:
+    """Log what a unit reported, and return its exit code."""
+    job = unit.job
+    if isinstance(reply, dict):
+        outcome = work_of.outcome_of(job, reply, session, f", {unit.tries} times")
+        if outcome.status == "failed" or _arrives(unit):
+            return outcome.exit_code
+        message = f"{job.out}: a worker has put its results elsewhere"
+        reply = OutputError(f"{message}; give an --out that all workers see")
+    elif isinstance(reply, (ImportError, AttributeError)):
+        message = f"a worker cannot import bgsub, or has another one ({reply})"
+        reply = BgsubError(f"{message}; install the same bgsub on all workers")
+    with session.about(unit.film.job.input, label=job.input):
+        return log_error(reply, session)
+
+
+def _finished(film: _Film, session: Session) -> Outcome:
+    """Join the segments of a film, and return what became of it."""
+    from bgsub.segments.run import finish
+
+    job, code = film.job, next(iter(film.failed.values()), 0)
+    with session.about(job.input, label=job.label):
+        try:
+            if film.plan is not None and film.failed:
+                total = len(film.plan.segments)
+                session.log("error", work_of.segments_failed([*film.failed], total))
+            elif film.plan is not None:
+                work_of.show_result(finish(job.out, film.plan), session)
+        except Interrupted:
+            raise
+        except Exception as error:  # noqa: BLE001 - the others go on
+            code = log_error(error, session)
+    return Outcome(job, "failed" if code else "done", code)
+
+
+def _arrives(unit: _Unit) -> bool:
+    """Wait until the results of a unit are seen here."""
+    from bgsub.pipeline.results import is_complete
+    from bgsub.segments.plan import segment_folder
+
+    job, number = unit.film.job, unit.number
+    folder = segment_folder(job.out, number) if number else job.out
+    until = time.monotonic() + _PATIENCE_S
+    while not is_complete(folder):
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.1)
+    return True
 
 
 def _is_passing(reply: Any) -> bool:

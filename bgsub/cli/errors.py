@@ -10,21 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, make_progress
-from bgsub.cli.options import (
-    PATH,
-    PLOT,
-    chosen,
-    command,
-    event_format_option,
-    named,
-    option,
-    resource_options,
-    run_options,
-    section,
-    source_options,
-    typed_options,
-)
 from bgsub.errors import InputError, OutliersFound, UsageError
 from bgsub.options import SourceOptions, declared_fields
 from bgsub.outliers.events import EventOptions
@@ -37,17 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Errors:
-    """Errors, and what they are of.
-
-    Attributes
-    ----------
-    name : str
-        Of the footage, for people.
-    footage : str, optional
-        Path of the footage, as it was given when the errors were made.
-    size_bytes : int, optional
-        Of the footage when the errors were made.
-    """
+    """Errors, and name, path and size of the footage when they were made."""
 
     table: ErrorTable
     name: str
@@ -78,8 +55,6 @@ def _load(given: str, footage: str | None, params: Mapping[str, Any], session: S
     if _is_model(path):
         message = f"{given} is a model; name the footage after it that it is to be applied to"
         raise UsageError(message)
-    if path.is_dir():
-        _check_images(path)
     return _computed(None, given, params, session)
 
 
@@ -87,7 +62,7 @@ def _computed(
     model: Path | None, footage: str, params: Mapping[str, Any], session: Session
 ) -> _Errors:
     """Compute the errors, by a fit or with a saved model."""
-    options = run_options(params)
+    options = opts.run_options(params)
     from bgsub.pipeline.run import fit_errors, model_errors
 
     with make_progress(session) as progress:
@@ -129,7 +104,7 @@ def _recorded(path: Path) -> _Errors:
 def _name_idle(names: set[str], reason: str, session: Session) -> None:
     """Log a warning that names the typed options that have no effect."""
     for param in click.get_current_context().command.params:
-        if param.name in names & typed_options():
+        if param.name in names & opts.typed_options():
             session.log("warning", f"{max(param.opts, key=len)} has no effect here: {reason}")
 
 
@@ -142,43 +117,17 @@ def _is_model(path: Path) -> bool:
         return False
 
 
-def _check_images(folder: Path) -> None:
-    """Raise InputError for a folder that holds neither images nor results."""
-    from bgsub.video.images import is_image_name
-
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError as error:
-        message = f"{folder}: cannot be read ({error.strerror}); check its permissions"
-        raise InputError(message) from error
-    if any(is_image_name(entry) for entry in entries):
-        return
-    inside = [str(entry) for entry in entries if (entry / "run.json").is_file()]
-    if inside:
-        more = f" or another of the {len(inside)} in it" if len(inside) > 1 else ""
-        raise InputError(f"{folder}: holds the results of a batch; give {inside[0]}{more}")
-    message = f"{folder}: holds neither results of bgsub nor images; run `bgsub run` first"
-    raise InputError(message)
-
-
 def _check_footage(errors: _Errors, given: str, session: Session) -> None:
     """Raise unless pictures of the footage can be had; warn if it is another file by now."""
     if errors.footage is None:
         message = f"--save-frames: {given} does not say which video it is of; give the results"
         raise UsageError(f"{message} folder, or the video itself")
     path = Path(errors.footage)
-    if errors.size_bytes is None or any(sign in errors.footage for sign in "*?[%"):
-        return
-    if not path.exists():
-        raise InputError(
-            f"{path}: the video of these results is gone, and --save-frames needs it; put it back, "
-            "or run bgsub from the folder it was run from"
-        )
-    if path.is_file() and path.stat().st_size != errors.size_bytes:
+    if errors.size_bytes and path.is_file() and path.stat().st_size != errors.size_bytes:
         session.log("warning", f"{path} has changed since these errors were made")
 
 
-@command(
+@opts.command(
     "errors",
     "bgsub errors results/",
     "bgsub errors results/ --merge-gap 5s --min-length 10 --save-frames visitors/",
@@ -187,33 +136,24 @@ def _check_footage(errors: _Errors, given: str, session: Session) -> None:
     "bgsub errors results/ --quiet --fail-on-outliers || mail-the-guard",
     'ffmpeg -i door.mp4 -vf "$(bgsub errors results/ --format ffmpeg)" -an visitors.mp4',
 )
-@click.argument("given", type=PATH, metavar="RESULTS|VIDEO|MODEL")
-@click.argument("footage", type=PATH, metavar="[INPUT]", required=False)
-@section("Events", kind=EventOptions)
-@event_format_option
-@option(
+@opts.argument("given", "RESULTS|VIDEO|MODEL")
+@opts.argument("footage", "[INPUT]", required=False)
+@opts.section("Events", kind=EventOptions)
+@opts.event_format_option
+@opts.plot_option("Draw the errors and the events to FILE (.png or .svg).")
+@opts.option(
     "Results",
-    "--plot",
-    type=PLOT,
-    metavar="FILE",
-    help="Draw the errors and the events to FILE (.png or .svg).",
+    "--save-frames DIR",
+    "Save the frame with the highest score of each event to DIR, as PNG.",
 )
-@option(
-    "Results",
-    "--save-frames",
-    type=PATH,
-    metavar="DIR",
-    help="Save the frame with the highest score of each event to DIR, as PNG.",
-)
-@option(
+@opts.option(
     "Results",
     "--fail-on-outliers",
-    is_flag=True,
-    help="Exit with 8 if an event is listed, or if the scene stays changed to the end.",
+    "Exit with 8 if an event is listed, or if the scene stays changed to the end.",
 )
-@named("k")
-@source_options
-@resource_options
+@opts.named("k")
+@opts.source_options
+@opts.resource_options
 def errors_command(
     session: Session,
     given: str,
@@ -235,7 +175,7 @@ def errors_command(
     from bgsub.outliers.events import find_events, with_cutoff
     from bgsub.report.tables import list_events, summary
 
-    options = chosen(EventOptions, params)
+    options = opts.chosen(EventOptions, params)
     with session.about(given):
         loaded = _load(given, footage, params, session)
         if save_frames is not None:

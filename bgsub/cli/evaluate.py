@@ -8,83 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, make_progress
-from bgsub.cli.options import (
-    PATH,
-    PLOT,
-    chosen,
-    click_type,
-    command,
-    format_option,
-    named,
-    option,
-    out_option,
-    section,
-    together,
-)
 from bgsub.errors import EmptySelectionError, InputError, UsageError
 from bgsub.evaluation import EvaluationOptions
-from bgsub.rules import Integer
+from bgsub.rules import Integer, Text
 from bgsub.runtime.files import write_file, write_in
 
 if TYPE_CHECKING:
-    from bgsub.evaluation.evaluate import Evaluation, Pair, SequenceScore
+    from bgsub.evaluation.evaluate import Pair, SequenceScore
 
 FORMATS = ("table", "csv", "json", "markdown")
 
-_matching_options = together(
-    option(
-        "Matching",
-        "--offset",
-        type=click_type(Integer(-(10**9), 10**9)),
-        multiple=True,
-        metavar="N",
-        help="Frame = number of the truth + N: 1 where the truth counts from 0. Once for all "
-        "sequences, or once for each.  [default: found and printed]",
-    ),
-    option(
-        "Matching",
-        "--input",
-        "footage",
-        type=PATH,
-        multiple=True,
-        metavar="INPUT",
-        help="What the masks were made from: the names of its images number the frames, and "
-        "--worst shows them. Once for each sequence.  [default: what run.json says]",
-    ),
-    option(
-        "Matching",
-        "--name",
-        "names",
-        multiple=True,
-        metavar="NAME",
-        help="Name of the sequence, once for each.  [default: the folder of the truth]",
-    ),
-)
-_result_options = together(
-    format_option(FORMATS, "How the measures are printed; an undefined one is –, empty or null."),
-    option(
-        "Results",
-        "--per-frame",
-        type=PATH,
-        metavar="FILE",
-        help="Write the measures of every frame to FILE, as CSV.",
-    ),
-    out_option(
-        "Folder for the pictures of --worst; pictures of the same name are replaced.",
-        required=False,
-    ),
-    option(
-        "Results",
-        "--plot",
-        type=PLOT,
-        metavar="FILE",
-        help="With --scores: draw precision against recall to FILE (.png or .svg).",
-    ),
-)
 
-
-@command(
+@opts.command(
     "evaluate",
     "bgsub evaluate results/ groundtruth/",
     "bgsub evaluate results/ highway/ --worst 5 --out pictures/ --per-frame frames.csv",
@@ -92,13 +29,37 @@ _result_options = together(
     "bgsub evaluate results/ b00247.png --offset 1",
     "bgsub evaluate results/ truth.mkv --scores --plot curve.png   after run --save-scores",
 )
-@click.argument(
-    "places", type=PATH, metavar="MASKS TRUTH [MASKS TRUTH]...", nargs=-1, required=True
+@opts.argument("places", "MASKS TRUTH [MASKS TRUTH]...", nargs=-1, required=True)
+@opts.option(
+    "Matching",
+    "--offset N",
+    "Frame = number of the truth + N: 1 where the truth counts from 0. Once for all sequences, or "
+    "once for each.  [default: found and printed]",
+    Integer(-(10**9), 10**9),
+    multiple=True,
 )
-@_matching_options
-@named("common", kind=EvaluationOptions)
-@section("Scoring", kind=EvaluationOptions)
-@_result_options
+@opts.option(
+    "Matching",
+    "--input INPUT footage",
+    "What the masks were made from: the names of its images number the frames, and --worst shows "
+    "them. Once for each sequence.  [default: what run.json says]",
+    multiple=True,
+)
+@opts.option(
+    "Matching",
+    "--name NAME names",
+    "Name of the sequence, once for each.  [default: the folder of the truth]",
+    Text(),
+    multiple=True,
+)
+@opts.named("common", kind=EvaluationOptions)
+@opts.section("Scoring", kind=EvaluationOptions)
+@opts.format_option(FORMATS, "How the measures are printed; an undefined one is –, empty or null.")
+@opts.option("Results", "--per-frame FILE", "Write the measures of every frame to FILE, as CSV.")
+@opts.out_option(
+    "Folder for the pictures of --worst; pictures of the same name are replaced.", required=False
+)
+@opts.plot_option("With --scores: draw precision against recall to FILE (.png or .svg).")
 def evaluate_command(
     session: Session,
     places: tuple[str, ...],
@@ -120,14 +81,15 @@ def evaluate_command(
     which one has the number 0. --offset overrides this. Where the truth has no foreground, recall
     is undefined; F is 0 if a pixel is marked, and undefined if none is.
     """
-    options = chosen(EvaluationOptions, params)
-    if plot is not None and not options.scores:
-        message = "--plot draws the curve of scores, so it needs --scores"
-        raise UsageError(message)
-    if bool(options.worst) != (out is not None):
-        given, missing = ("--worst", "--out DIR") if options.worst else ("--out", "--worst N")
-        session.log("warning", f"{given} has no effect without {missing}")
-    pairs = _pairs(places, **{name: params[name] for name in ("offset", "footage", "names")})
+    options = opts.chosen(EvaluationOptions, params)
+    for is_given, name, is_there, needed in (
+        (plot is not None, "--plot", options.scores, "--scores"),
+        (bool(options.worst), "--worst", out is not None, "--out DIR"),
+        (out is not None, "--out", bool(options.worst), "--worst N"),
+    ):
+        if is_given and not is_there:
+            session.log("warning", f"{name} has no effect without {needed}")
+    pairs = _pairs(places, params["offset"], params["footage"], params["names"])
     from bgsub.evaluation import report as texts
     from bgsub.evaluation.evaluate import evaluate
 
@@ -135,8 +97,10 @@ def evaluate_command(
         found = evaluate(pairs, options, progress=progress)
     if per_frame is not None:
         write_file(Path(per_frame), texts.frames_csv(found).encode())
-    if plot is not None:
-        write_file(Path(plot), _plot(found, Path(plot).suffix.lower()[1:]))
+    if plot is not None and options.scores:
+        kind: Any = Path(plot).suffix.lower()[1:]
+        curves = texts.render_curves(found.sequences, found.curve, plot_format=kind)
+        write_file(Path(plot), curves)
     for one in found.sequences:
         if out is not None and options.worst:
             _save_worst(one, Path(out), session)
@@ -174,12 +138,6 @@ def _pairs(
         )
         for place in range(n)
     ]
-
-
-def _plot(found: Evaluation, kind: Any) -> bytes:
-    from bgsub.evaluation.report import render_curves
-
-    return render_curves(found.sequences, found.curve, plot_format=kind)
 
 
 def _save_worst(one: SequenceScore, folder: Path, session: Session) -> None:

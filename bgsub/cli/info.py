@@ -8,44 +8,36 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, duration, make_progress
-from bgsub.cli.options import (
-    PATH,
-    command,
-    named,
-    option,
-    resource_options,
-    run_options,
-    source_options,
-)
 from bgsub.errors import MemoryLimitError
 from bgsub.options import RunOptions
 
 if TYPE_CHECKING:
-    from bgsub.fit.memory import MemoryNeed
+    from bgsub.fit.memory import MemoryNeed, Storage
     from bgsub.segments.plan import Segment
     from bgsub.video.source import FrameSource
 
 SCHEMA_VERSION = 1
 
 
-@command(
+@opts.command(
     "info",
     "bgsub info water.avi",
     "bgsub info 'shots/*.png' --k 5 --scale 0.5 --memory 600M",
     "bgsub info door.mp4 --json | jq .estimate.memory_bytes",
 )
-@click.argument("path", type=PATH, metavar="INPUT")
-@option("Results", "--json", "as_json", is_flag=True, help="Print one JSON object.")
-@named("k", "fit_frames", "segment")
-@source_options
-@resource_options
+@opts.argument("path", "INPUT")
+@opts.option("Results", "--json as_json", "Print one JSON object.")
+@opts.named("k", "fit_frames", "segment")
+@opts.source_options
+@opts.resource_options
 def info_command(session: Session, path: str, as_json: bool, **params: Any) -> None:
     """Decode INPUT once and print its size, frames, rate, duration and codec.
 
     The last lines are the memory and the time that `bgsub run` would need for its default outputs.
     """
-    options = run_options(params)
+    options = opts.run_options(params)
     with session.about(path):
         facts, warnings = _examine(path, options, session)
         for warning in warnings:
@@ -58,10 +50,11 @@ def info_command(session: Session, path: str, as_json: bool, **params: Any) -> N
 
 def _examine(path: str, options: RunOptions, session: Session) -> tuple[dict[str, Any], list[str]]:
     """Decode an input; return what is known of it, and the warnings of its decoder."""
-    from bgsub.pipeline.inputs import memory_limit, open_frames
+    from bgsub.pipeline.inputs import memory_limit
     from bgsub.runtime.limits import amount
+    from bgsub.video.source import open_source
 
-    source = open_frames(path, options.source, threads=options.threads)
+    source = open_source(path, **vars(options.source), threads=options.threads)
     width, height = source.input_size
     limit = memory_limit(options.memory, options.jobs)
     if 3 * width * height > limit:
@@ -110,6 +103,7 @@ def _estimate(
 
     That of a film in segments is the plan of the segment that takes most.
     """
+    from bgsub.fit.memory import make_plan, run_seconds
     from bgsub.pipeline.inputs import memory_limit, memory_need
     from bgsub.segments.run import segment_needs
 
@@ -119,11 +113,27 @@ def _estimate(
     limit, share_s = memory_limit(options.memory, options.jobs), decode_s / max(1, frames)
     found = []
     for own, need in pieces or [(None, memory_need(source, options, frames))]:
+        unrestricted = need.total("memory", need.sample)
+        storage: Storage | None = None
+        needed, sample = unrestricted, need.sample
+        try:
+            plan = make_plan(need, limit, options.temp, name=source.name, jobs=options.jobs)
+            storage, needed, sample, reason = plan.storage, plan.bytes, plan.fit_frames, plan.reason
+        except MemoryLimitError as error:
+            reason = str(error).removeprefix(f"{source.name}: ")
+        found.append(
+            {
+                "memory_bytes": needed,
+                "unrestricted_bytes": unrestricted,
+                "fits": storage is not None,
+                "frames_kept": storage,
+                "fit_frames": sample,
+                "reason": reason,
+            }
+        )
         # A segment that no key frame leads to is decoded from the beginning of the film.
         before = own.first - 1 if own is not None and own.entry is None else 0
-        plan, took_s = _planned(need, limit, options, source.name, share_s * (need.frames + before))
-        found.append(plan)
-        seconds += took_s
+        seconds += run_seconds(need, storage or "memory", sample, share_s * (need.frames + before))
     largest = max(found, key=lambda each: (not each["fits"], each["memory_bytes"]))
     return {
         "k": options.k,
@@ -132,31 +142,6 @@ def _estimate(
         "segments": len(found),
         "seconds": round(seconds, 1),
     }
-
-
-def _planned(
-    need: MemoryNeed, limit: int, options: RunOptions, name: str, decode_s: float
-) -> tuple[dict[str, Any], float]:
-    """Plan a film or a segment; give the plan, and the seconds that it takes."""
-    from bgsub.fit.memory import Storage, make_plan, run_seconds
-
-    unrestricted = need.total("memory", need.sample)
-    storage: Storage | None = None
-    needed, sample = unrestricted, need.sample
-    try:
-        plan = make_plan(need, limit, options.temp, name=name, jobs=options.jobs)
-        storage, needed, sample, reason = plan.storage, plan.bytes, plan.fit_frames, plan.reason
-    except MemoryLimitError as error:
-        reason = str(error).removeprefix(f"{name}: ")
-    found = {
-        "memory_bytes": needed,
-        "unrestricted_bytes": unrestricted,
-        "fits": storage is not None,
-        "frames_kept": storage,
-        "fit_frames": sample,
-        "reason": reason,
-    }
-    return found, run_seconds(need, storage or "memory", sample, decode_s)
 
 
 def _describe(facts: dict[str, Any]) -> str:

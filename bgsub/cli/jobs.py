@@ -1,25 +1,26 @@
 """Plan and do the inputs of a command: one, one after the other, or side by side.
 
 Inputs and segments that are done side by side, or by the workers of a cluster, are done by
-processes that run this module: a request comes on stdin as one line of JSON, a reply goes to
-stdout. When stdin ends, whoever asked is gone, and the work is stopped.
+processes that run this module: the request comes on stdin, the reply goes to stdout. When stdin
+ends, whoever asked is gone, and the work is stopped.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
+import itertools
 import os
-import queue
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
+
+import click
 
 from bgsub.cli.messages import (
     INTERRUPTED,
@@ -43,34 +44,20 @@ from bgsub.errors import (
 )
 from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
 from bgsub.runtime.files import check_plain
-from bgsub.runtime.processes import tune
-from bgsub.version import __version__
+from bgsub.runtime.processes import ask_child, receive, send, tune
 
 if TYPE_CHECKING:
-    import subprocess
-    from concurrent.futures import Future
-
     from bgsub.pipeline.outcome import RunResult
     from bgsub.segments.plan import SegmentPlan
 
 
 @dataclass(frozen=True)
 class Job:
-    """One input of a batch.
-
-    Attributes
-    ----------
-    input : str
-        As it was given; in messages.
-    out : Path
-        Where its results go.
-    number, of : int
-        Its place among the inputs, from 1, and their number.
-    """
+    """One input of a batch, as it was given, and where its results go."""
 
     input: str
     out: Path
-    number: int = 1
+    number: int = 1  # its place among the inputs, from 1
     of: int = 1
 
     @property
@@ -94,29 +81,14 @@ _WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
 
 @dataclass(frozen=True)
 class Work:
-    """What is done with each input: plain values, so that it may go to another process.
+    """What is done with each input: plain values, so that it may go to another process."""
 
-    Attributes
-    ----------
-    model : str, optional
-        The model.npz of `bgsub apply`, or a folder of results with several.
-    skip : bool
-        Leave inputs alone whose complete results are there, if they were made so.
-    digest : str, optional
-        SHA-256 that the input should have, of a run that is repeated.
-    processes : int
-        Processes for the segments of an only input.
-    segment : (str, int), optional
-        Footage and number of the segment that is done instead of an input.
-    """
-
-    command: Literal["run", "apply"]
     options: RunOptions
-    model: str | None = None
-    skip: bool = False
-    digest: str | None = None
-    processes: int = 1
-    segment: tuple[str, int] | None = None
+    model: str | None = None  # of `bgsub apply`: a model.npz, or a folder of results with several
+    skip: bool = False  # leaves inputs alone whose complete results are there, if they were made so
+    digest: str | None = None  # SHA-256 that the input should have, of a run that is repeated
+    processes: int = 1  # for the segments of an only input
+    segment: tuple[str, int] | None = None  # footage and number; done instead of an input
 
     def do(self, job: Job, session: Session) -> None:
         """Do a job, and say what was found."""
@@ -167,13 +139,15 @@ class Work:
         from bgsub.pipeline.manifest import input_identity, load_manifest
 
         manifest = load_manifest(folder)
-        if manifest.get("command", "run") != self.command:
+        if manifest.get("command", "run") != ("run" if self.model is None else "apply"):
             return [f"bgsub {manifest['command']}"]
         found = []
-        if self.model is not None and Path(self.model).is_file():
-            sha256 = manifest.get("model_sha256")
-            if sha256 != input_identity(self.model)["sha256"]:
-                found.append(f"another model ({manifest.get('model')})")
+        if (
+            self.model is not None
+            and Path(self.model).is_file()
+            and manifest.get("model_sha256") != input_identity(self.model)["sha256"]
+        ):
+            found.append(f"another model ({manifest.get('model')})")
         ours, theirs = self.options.to_json(), manifest["options"]
         for kind, now, then in (
             (SourceOptions, ours["source"], theirs.get("source", {})),
@@ -182,50 +156,29 @@ class Work:
             for one in declared_fields(kind):
                 value = then.get(one.name, now[one.name])
                 if one.name not in _WITHOUT_EFFECT and value != now[one.name]:
-                    shown = "its default" if value is None else value
-                    found.append(f"{flag(one)} {shown}")
+                    found.append(f"{flag(one)} {'its default' if value is None else value}")
         return found
 
 
 def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> list[Job]:
-    """Decide where the results of each input go.
+    """Decide where the results of each input go, in the order of the inputs.
 
-    Parameters
-    ----------
-    subfolders : bool
-        Give each a folder of its own in `out`, named after it: ``water``, and where a name is taken
-        ``water-2``, ``water-3``, … in the order of the inputs.
-    keep : bool
-        Let inputs whose complete results are there keep the folder that these are in, also
-        when the list of inputs has changed since.
-
-    Returns
-    -------
-    list of Job
-        In the order of the inputs.
+    With `subfolders`, each has a folder of its own in `out`, named after it: ``water``, and where
+    a name is taken ``water-2``, …. With `keep`, complete results of other inputs count as taken.
     """
     from bgsub.pipeline.results import is_complete
 
     if not subfolders:
         return [Job(given, out, i, len(inputs)) for i, given in enumerate(inputs, start=1)]
-    taken: dict[str, int] = {}  # file systems may take Water for water
-    if keep:
-        for index, given in enumerate(inputs):
-            for name in _names(given):
-                if not is_complete(out / name):
-                    break
-                if name.casefold() not in taken and belongs(out / name, given):
-                    taken[name.casefold()] = index
-                    break
-    kept = {index: name for name, index in taken.items()}
-    jobs = []
-    for index, given in enumerate(inputs):
+    jobs: list[Job] = []
+    taken: set[str] = set()  # file systems may take Water for water
+    for number, given in enumerate(inputs, start=1):
         for name in _names(given):
-            is_own = kept.get(index) == name.casefold()
-            is_foreign = keep and is_complete(out / name) and not belongs(out / name, given)
-            if is_own or (index not in kept and name.casefold() not in taken and not is_foreign):
-                taken[name.casefold()] = index
-                jobs.append(Job(given, out / name, index + 1, len(inputs)))
+            place = out / name
+            is_foreign = keep and is_complete(place) and not belongs(place, given)
+            if name.casefold() not in taken and not is_foreign:
+                taken.add(name.casefold())
+                jobs.append(Job(given, place, number, len(inputs)))
                 break
     return jobs
 
@@ -241,10 +194,7 @@ def _names(given: str) -> Iterator[str]:
         stem = path.parent.resolve().name  # images are known by their folder
     stem = stem or "input"
     yield stem
-    number = 2
-    while True:
-        yield f"{stem}-{number}"
-        number += 1
+    yield from (f"{stem}-{number}" for number in itertools.count(2))
 
 
 def belongs(folder: Path, given: str) -> bool:
@@ -273,15 +223,7 @@ def belongs(folder: Path, given: str) -> bool:
 
 def check_out(out: Path) -> None:
     """Raise OutputError if results can certainly not be written there, before any work."""
-    try:
-        present = next((p for p in (out, *out.absolute().parents) if p.exists()), out)
-        os.stat(out)  # noqa: PTH116 - Path.exists hides names that are refused from Python 3.14 on
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        message = f"--out {str(out)[:60]}…: cannot be a folder ({reason}); choose another --out"
-        raise OutputError(message) from error
+    present = next((p for p in (out, *out.absolute().parents) if os.path.lexists(p)), out)
     if not present.is_dir():
         what = "is a file" if present == out else f"{present} is a file"
         message = f"{out}: {what}, but results need a folder; choose another --out"
@@ -291,21 +233,30 @@ def check_out(out: Path) -> None:
         raise OutputError(message)
 
 
-def attempt(job: Job, work: Work, session: Session) -> Outcome:
-    """Do one of several jobs, and say it if it fails."""
-    with session.about(job.input, label=job.label):
+def read_list(name: str) -> list[str]:
+    """Read inputs from a text file or stdin (``-``): paths, one a line, blank lines, # comments."""
+    if name == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        check_plain(name)
         try:
-            _log_start(job, session)
-            done = do_job(job, work, session)
-        except Interrupted:
-            raise
-        except Exception as error:  # noqa: BLE001 - one bad input must not stop a thousand others
-            return Outcome(job, "failed", log_error(error, session))
-    return Outcome(job, "done" if done else "skipped")
-
-
-def _log_start(job: Job, session: Session) -> None:
-    session.log("start", f"{job.number} of {job.of}", out=str(job.out))
+            with Path(name).open("rb") as file:
+                data = file.read(1 << 16)  # a film given by mistake is not read to its end
+                data += file.read() if b"\0" not in data else b""
+        except OSError as error:
+            message = f"{name}: the list of inputs cannot be read ({error.strerror})"
+            raise InputError(message) from error
+    if b"\0" in data:
+        message = f"{name}: is binary data and no list of inputs; give a video without --from-file"
+        raise InputError(message)
+    # As the system decodes file names, so that any name survives.
+    lines = [os.fsdecode(line).strip() for line in data.removeprefix(b"\xef\xbb\xbf").splitlines()]
+    paths = [line for line in lines if line and not line.startswith("#")]
+    if not paths:
+        where = "stdin" if name == "-" else name
+        message = f"{where}: the list names no input; write one path a line"
+        raise EmptySelectionError(message)
+    return paths
 
 
 def do_job(job: Job, work: Work, session: Session) -> bool:
@@ -335,235 +286,86 @@ def is_done(job: Job, work: Work, session: Session) -> bool:
     return not others
 
 
-def read_list(name: str) -> list[str]:
-    """Read inputs from a list, one path a line; blank lines and lines that begin with # are not.
-
-    Parameters
-    ----------
-    name : str
-        A text file, or ``-`` for stdin. Relative paths are relative to the working directory.
-    """
-    if name == "-":
-        data = sys.stdin.buffer.read()
-    else:
-        check_plain(name)
+def attempt(job: Job, work: Work, session: Session) -> Outcome:
+    """Do one of several jobs, and say it if it fails."""
+    with session.about(job.input, label=job.label):
         try:
-            with Path(name).open("rb") as file:
-                data = file.read(1 << 16)  # a film given by mistake is not read to its end
-                data += file.read() if b"\0" not in data else b""
-        except OSError as error:
-            message = f"{name}: the list of inputs cannot be read ({error.strerror})"
-            raise InputError(message) from error
-    if b"\0" in data:
-        message = f"{name}: is binary data and no list of inputs; give a video without --from-file"
-        raise InputError(message)
-    # As the system decodes file names, so that any name survives.
-    lines = [os.fsdecode(line).strip() for line in data.removeprefix(b"\xef\xbb\xbf").splitlines()]
-    paths = [line for line in lines if line and not line.startswith("#")]
-    if not paths:
-        where = "stdin" if name == "-" else name
-        message = f"{where}: the list names no input; write one path a line"
-        raise EmptySelectionError(message)
-    return paths
+            session.log("start", f"{job.number} of {job.of}", out=str(job.out))
+            done = do_job(job, work, session)
+        except Interrupted:
+            raise
+        except Exception as error:  # noqa: BLE001 - one bad input must not stop a thousand others
+            return Outcome(job, "failed", log_error(error, session))
+    return Outcome(job, "done" if done else "skipped")
 
 
-def run_batch(jobs: Sequence[Job], work: Work, session: Session, *, processes: int = 1) -> None:
-    """Do all jobs; where there are several, one that fails does not stop the others.
+def run_batch(
+    jobs: Sequence[Job],
+    work: Work,
+    session: Session,
+    *,
+    processes: int = 1,
+    outcomes: Iterable[Outcome] | None = None,
+) -> None:
+    """Do all jobs, or take the outcomes of who does; one that fails does not stop the others.
 
-    Parameters
-    ----------
-    processes : int
-        Jobs that are done side by side; what is said of them comes in the order of the jobs.
+    With several `processes`, jobs are done side by side; what is said of them comes in their order.
     """
-    if len(jobs) == 1:
+    if outcomes is None and len(jobs) == 1:
         do_job(jobs[0], work, session)
         return
-    outcomes: list[Outcome] = []
+    if outcomes is None and processes > 1:
+        outcomes = side_by_side([(job, work) for job in jobs], session, processes)
+    found: list[Outcome] = []
     try:
-        if processes > 1:
-            done = side_by_side([(job, work) for job in jobs], session, processes)
-        else:
-            done = (attempt(job, work, session) for job in jobs)
-        outcomes.extend(done)
-    except (KeyboardInterrupt, Interrupted) as error:
+        found.extend(outcomes or (attempt(job, work, session) for job in jobs))
+    except (KeyboardInterrupt, Interrupted, UsageError) as error:
         session.input = session.label = None
-        message = f"{INTERRUPTED}; {len(outcomes)} of {len(jobs)} inputs were finished"
-        raise Interrupted(f"{message}, --skip-existing goes on from there") from error
-    summarize(outcomes, session)
-
-
-def summarize(outcomes: Sequence[Outcome], session: Session) -> None:
-    """Log how a batch ended; raises BatchError if some of it failed."""
-    failed = [outcome.job.input for outcome in outcomes if outcome.status == "failed"]
+        done = sum(outcome.status != "failed" for outcome in found)
+        so_far = f"{done} of {len(jobs)} inputs were finished, --skip-existing goes on from there"
+        if isinstance(error, UsageError):  # nobody works any more
+            raise (BatchError if done else type(error))(f"{error}; {so_far}") from error
+        raise Interrupted(f"{INTERRUPTED}; {so_far}") from error
+    failed = [one for one in found if one.status == "failed"]
+    if failed and len(jobs) == 1:
+        raise click.exceptions.Exit(failed[0].exit_code)  # what is wrong was said
     if failed:
         more = f" and {len(failed) - 10} more" if len(failed) > 10 else ""
-        message = f"{len(failed)} of {len(outcomes)} inputs failed: {', '.join(failed[:10])}{more}"
-        raise BatchError(message)
-    skipped = sum(outcome.status == "skipped" for outcome in outcomes)
-    left = f", {skipped} skipped" if skipped else ""
-    session.log("summary", f"{len(outcomes)} inputs: {len(outcomes) - skipped} done{left}")
+        failed.sort(key=lambda one: one.job.number)
+        names = ", ".join(one.job.input for one in failed[:10])
+        raise BatchError(f"{len(failed)} of {len(jobs)} inputs failed: {names}{more}")
+    if len(jobs) > 1:
+        skipped = sum(outcome.status == "skipped" for outcome in found)
+        left = f", {skipped} skipped" if skipped else ""
+        session.log("summary", f"{len(found)} inputs: {len(found) - skipped} done{left}")
 
 
 def segments_side_by_side(
     film: SegmentPlan, numbers: Sequence[int], job: Job, work: Work, session: Session
 ) -> None:
     """Run segments of a job's film in several processes; what is said comes in their order."""
-    total = len(numbers)
-    processes = min(work.processes, total)
+    processes = min(work.processes, len(numbers))
     options = replace(work.options, jobs=processes)
     units = [
         (
-            Job(f"{film.identity['name']}, segment {number}", job.out, place, total),
-            Work("run", options, segment=(job.input, number)),
+            Job(f"{film.identity['name']}, segment {number}", job.out, place, len(numbers)),
+            Work(options, segment=(job.input, number)),
         )
         for place, number in enumerate(numbers, start=1)
     ]
     outcomes = zip(numbers, side_by_side(units, session, processes), strict=True)
     failed = [(number, done.exit_code) for number, done in outcomes if done.status == "failed"]
     if failed:
-        names = ", ".join(str(number) for number, _ in failed[:5])
-        message = f"{len(failed)} of {total} segments failed ({names})"
-        error = BgsubError(f"{message}; those that are finished are kept, --resume goes on")
+        error = BgsubError(segments_failed([number for number, _ in failed], len(numbers)))
         error.exit_code = failed[0][1]
         raise error
 
 
-MODULE = "bgsub.cli.jobs"
-"""What processes run."""
-
-
-def request_for(job: Job, work: Work, session: Session, **more: Any) -> dict[str, Any]:
-    """Return the request that a process does the work of a job, for `answer`."""
-    talk = {name: getattr(session, name) for name in ("quiet", "verbose", "log_json", "debug")}
-    return {
-        "version": __version__,
-        "directory": os.getcwd(),  # noqa: PTH109 - text
-        "job": asdict(job) | {"out": str(job.out)},
-        "work": asdict(replace(work, processes=1)) | {"options": work.options.to_json()},
-        "session": talk,
-        **more,
-    }
-
-
-def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Do what is asked for; return what became of it, and the lines that were said.
-
-    ``jobs`` are the requests that share this machine, ``unseen`` is as in `Session`.
-    """
-    session = Session(**request["session"], lines=[], unseen=request.get("unseen", False))
-    job = Job(**request["job"] | {"out": Path(request["job"]["out"])})
-    if Path(request["directory"]).is_dir():
-        os.chdir(request["directory"])  # for all that was given by a relative path
-    else:
-        job = replace(job, out=Path(request["directory"], job.out))
-    with reporting(session):
-        try:
-            if request["version"] != __version__:
-                message = f"bgsub {__version__} is on this worker, and {request['version']} asks it"
-                raise UsageError(f"{message}; install the same everywhere")
-            plain = request["work"]["options"]
-            options = RunOptions.from_json(plain | {"jobs": request.get("jobs", plain["jobs"])})
-            outcome = attempt(job, Work(**request["work"] | {"options": options}), session)
-        except BgsubError as error:
-            if isinstance(error, Interrupted):
-                raise
-            with session.about(job.input, label=job.label):
-                outcome = Outcome(job, "failed", log_error(error, session))
-    return {"status": outcome.status, "exit_code": outcome.exit_code, "lines": session.lines}
-
-
-def serve() -> None:
-    """Answer the requests that come on stdin, until it ends; one alone if that says ``once``."""
-    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever a library prints is no reply
-    tune()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _stop)
-    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    listener = threading.Thread(target=_listen, args=(lines,), daemon=True)
-    code = 0
-    try:
-        listener.start()
-        while line := lines.get():
-            request = json.loads(line)
-            reply = answer(request)
-            if request.get("once"):
-                signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is done
-            replies.write(json.dumps(reply) + "\n")
-            replies.flush()
-            if request.get("once"):
-                break
-    except (KeyboardInterrupt, Interrupted):  # all is cleared up, and nobody waits for a reply
-        code = Interrupted.exit_code
-    sys.stderr.flush()
-    os._exit(code)  # a thread waits for stdin
-
-
-def _listen(lines: queue.SimpleQueue[bytes]) -> None:
-    with contextlib.suppress(OSError, ValueError):
-        for line in sys.stdin.buffer:
-            lines.put(line)
-    lines.put(b"")
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-    else:
-        import _thread
-
-        _thread.interrupt_main(signal.SIGTERM)
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise KeyboardInterrupt
-
-
-class _Worker:
-    """A process that answers requests, started when there is one, and anew when it was killed."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the reply, or as ``died`` the exit code of the process."""
-        import subprocess
-
-        if self._process is None:
-            # Not from the current folder: it may hold films, and a click.py among them.
-            own = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-            self._process = subprocess.Popen(  # noqa: S603 - this Python, and this module
-                [sys.executable, "-P", "-m", MODULE],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, own))},
-                # A terminal sends Ctrl-C to all of a session: this one decides what it means.
-                start_new_session=True,
-            )
-        process, text = self._process, b""
-        if process.stdin is not None and process.stdout is not None:
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(json.dumps(request).encode() + b"\n")
-                process.stdin.flush()
-                text = process.stdout.readline()
-        if text:
-            reply: dict[str, Any] = json.loads(text)
-            return reply
-        self._process = None
-        with contextlib.suppress(BrokenPipeError), process:
-            pass
-        return {"died": process.wait()}
-
-    def stop(self) -> None:
-        """Let the process stop its work and clear up; does not wait for it."""
-        process = self._process
-        if process is not None and process.stdin is not None:
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()
-
-    def join(self) -> None:
-        """Wait until the process has ended."""
-        if self._process is not None:
-            with self._process:
-                pass
+def segments_failed(failed: Sequence[int], total: int) -> str:
+    """Return what is said of a film some of whose segments failed."""
+    names = ", ".join(str(number) for number in failed[:5])
+    advice = "those that are finished are kept, --resume goes on"
+    return f"{len(failed)} of {total} segments failed ({names}); {advice}"
 
 
 def side_by_side(
@@ -571,28 +373,18 @@ def side_by_side(
 ) -> Iterator[Outcome]:
     """Do jobs in several processes; see `attempt`.
 
-    Yields
-    ------
-    Outcome
-        In the order of the jobs, when all that was said of the job has been written.
+    Yields outcomes in the order of the jobs, when all that was said of the job has been written.
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    workers = [_Worker() for _ in range(min(processes, len(units)))]
-    idle: queue.SimpleQueue[_Worker] = queue.SimpleQueue()
-    for worker in workers:
-        idle.put(worker)
+    stop = threading.Event()
 
     def ask(job: Job, work: Work) -> dict[str, Any]:
-        worker = idle.get()
-        try:
-            return worker.ask(request_for(job, work, session))
-        finally:
-            idle.put(worker)
+        return ask_child(MODULE, request_for(job, work, session), stop.is_set)
 
-    threads = ThreadPoolExecutor(len(workers))
+    threads = ThreadPoolExecutor(processes)
     try:
-        replies: list[Future[dict[str, Any]]] = [threads.submit(ask, *unit) for unit in units]
+        replies = [threads.submit(ask, *unit) for unit in units]
         with make_progress(session) as progress:
             for (job, _), reply in zip(units, replies, strict=True):
                 while not reply.done():  # waiting without end cannot be interrupted on every system
@@ -603,15 +395,11 @@ def side_by_side(
                 found = reply.result()
                 if "died" in found:
                     with session.about(job.input, label=job.label):
-                        _log_start(job, session)
+                        session.log("start", f"{job.number} of {job.of}", out=str(job.out))
                 yield outcome_of(job, found, session)
     finally:
-        threads.shutdown(wait=False, cancel_futures=True)
-        for worker in workers:
-            worker.stop()
-        threads.shutdown()
-        for worker in workers:
-            worker.join()
+        stop.set()
+        threads.shutdown(cancel_futures=True)
 
 
 def outcome_of(job: Job, reply: dict[str, Any], session: Session, tries: str = "") -> Outcome:
@@ -628,25 +416,91 @@ def outcome_of(job: Job, reply: dict[str, Any], session: Session, tries: str = "
         message = f"the process that worked on it was killed, perhaps for lack of memory{tries}"
         message = f"{message}{tail}; use fewer --jobs or less --memory"
     with session.about(job.input, label=job.label):
-        code = log_error(BgsubError(message), session)
-    session.input = session.label = None
-    return Outcome(job, "failed", code)
+        return Outcome(job, "failed", log_error(BgsubError(message), session))
 
 
 def show_result(result: RunResult, session: Session, began: float | None = None) -> None:
     """Log what a run found, and its speed, where the monotonic time of its beginning is known."""
     if session.label is None:
         work_is_done()
-    for warning in result.warnings:
-        session.log("warning", warning)
-    for finding in result.findings:
-        session.log("finding", finding)
-    for hint in result.hints:
-        session.log("hint", hint)
+    for event, texts in (
+        ("warning", result.warnings),
+        ("finding", result.findings),
+        ("hint", result.hints),
+    ):
+        for text in texts:
+            session.log(event, text)
     log_results(result.out, session)
     frames = result.manifest.get("frames", {}).get("used")
     if began is not None and frames:
         session.log("summary", speed(frames, time.monotonic() - began))
+
+
+MODULE = "bgsub.cli.jobs"
+"""What processes run."""
+
+
+def request_for(job: Job, work: Work, session: Session, *, unseen: bool = False) -> dict[str, Any]:
+    """Return the request that a process does the work of a job, for `answer`."""
+    return {
+        "directory": os.getcwd(),  # noqa: PTH109 - text
+        "job": job,
+        "work": replace(work, processes=1),
+        "session": replace(session, input=None, label=None, lines=[], unseen=unseen),
+    }
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Do what is asked for; return what became of it, and the lines that were said.
+
+    ``jobs``, if it is there, are the requests that share this machine.
+    """
+    job, work, session = (request[name] for name in ("job", "work", "session"))
+    if "jobs" in request:
+        work = replace(work, options=replace(work.options, jobs=request["jobs"]))
+    if Path(request["directory"]).is_dir():
+        os.chdir(request["directory"])  # for all that was given by a relative path
+    else:
+        job = replace(job, out=Path(request["directory"], job.out))
+    with reporting(session):
+        outcome = attempt(job, work, session)
+    return {"status": outcome.status, "exit_code": outcome.exit_code, "lines": session.lines}
+
+
+def serve() -> None:
+    """Answer the request on stdin, and stop the work when stdin ends before that."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # whatever a library prints is no reply
+    tune()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _stop)
+    code = 0
+    try:
+        request = receive(sys.stdin.buffer)
+        threading.Thread(target=_wait_for_end, daemon=True).start()
+        reply = answer(request)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is done
+        send(replies, reply)
+    except (KeyboardInterrupt, Interrupted):  # all is cleared up, and nobody waits for a reply
+        code = Interrupted.exit_code
+    sys.stderr.flush()
+    os._exit(code)  # a thread waits for stdin
+
+
+def _wait_for_end() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdin.buffer.read()
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    else:
+        import _thread
+
+        _thread.interrupt_main(signal.SIGTERM)
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

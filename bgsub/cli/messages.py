@@ -7,8 +7,10 @@ import errno
 import io
 import json
 import logging
+import math
 import os
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -20,7 +22,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, Self, TextIO
+from typing import IO, Any, Self
 
 import click
 
@@ -45,42 +47,22 @@ _PREFIX = {"hint": "hint: ", "warning": "warning: ", "error": "bgsub: "}
 
 @dataclass
 class Session:
-    """How one call of bgsub talks, and about which input at the moment.
-
-    Attributes
-    ----------
-    quiet, verbose, log_json, debug
-        The options of the same names; `verbose` counts.
-    input : str, optional
-        The input at work; stands in JSON lines.
-    label : str, optional
-        The same in short where there are several; begins plain lines.
-    lines : list of str, optional
-        Lines are kept here instead of written; progress is not.
-    unseen : bool
-        Whether nobody sees progress, or when an input begins.
-    """
+    """How one call of bgsub talks, and about which input at the moment."""
 
     quiet: bool = False
     verbose: int = 0
     log_json: bool = False
     debug: bool = False
-    input: str | None = None
-    label: str | None = None
-    lines: list[str] | None = None
-    unseen: bool = False
+    input: str | None = None  # at work; stands in JSON lines
+    label: str | None = None  # the same where there are several; begins plain lines
+    lines: list[str] | None = None  # where lines are kept instead of written; progress is not
+    unseen: bool = False  # whether nobody sees progress, or when an input begins
 
     def log(self, event: str, message: str, **facts: object) -> None:
         """Write one message to stderr; with --quiet only errors are written.
 
-        Parameters
-        ----------
-        event : str
-            Its kind: start, note, progress, finding, hint, warning, result, summary, log or error.
-        message : str
-            In plain language; line breaks become spaces.
-        **facts
-            Values that stand in the JSON object besides; None is left out.
+        `event` is its kind: start, note, progress, finding, hint, warning, result, summary, log or
+        error. `facts` stand in the JSON object besides; None is left out.
         """
         if (self.quiet and event != "error") or (self.unseen and event in {"progress", "start"}):
             return
@@ -133,15 +115,18 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
+def _cleared() -> str:
+    """Return what wipes the line of a terminal, where there is one."""
+    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return f"\r{' ' * (shutil.get_terminal_size().columns - 1)}\r" if is_terminal else ""
+
+
 def write_line(line: str) -> None:
-    """Write a line to stderr, above the progress bar if there is one; never fail."""
-    bars = sys.modules.get("tqdm.std")
+    """Write a line to stderr, over the progress that stands there on a terminal; never fail."""
     # A message that cannot be shown (a closed pipe, a full disk) must not end a run.
     with contextlib.suppress(OSError, ValueError):
-        above = bars.tqdm.external_write_mode(file=sys.stderr) if bars else contextlib.nullcontext()
-        with above:
-            sys.stderr.write(line + "\n")
-            sys.stderr.flush()
+        sys.stderr.write(f"{_cleared()}{line}\n")
+        sys.stderr.flush()
 
 
 class _SessionHandler(logging.Handler):
@@ -161,10 +146,10 @@ class _SessionHandler(logging.Handler):
             self._said.add((self.session.input, message))
         if record.exc_info and record.exc_info[1]:
             message = f"{message} ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
-        level = record.levelname.lower()
-        event: str = "note" if record.name == NOTES else "log"
+        event = "note" if record.name == NOTES else "log"
         if record.levelno >= logging.WARNING:
             event = "warning" if record.levelno < logging.ERROR else "error"
+        level = record.levelname.lower()
         self.session.log(event, message, level=level, logger=record.name)
 
 
@@ -179,12 +164,7 @@ def reporting(session: Session) -> Iterator[None]:
     doubtful: set[str | None] = set()
 
     def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,  # noqa: ARG001 - Python's signature
-        line: str | None = None,  # noqa: ARG001 - Python's signature
+        message: object, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
     ) -> None:
         where = f" ({filename}:{lineno})" if session.debug else ""
         if issubclass(category, RuntimeWarning):  # NumPy's, of a division by 0 and the like
@@ -192,8 +172,7 @@ def reporting(session: Session) -> Iterator[None]:
                 return
             doubtful.add(session.input)
             what = "some numbers are not finite, and what is made of them may be wrong"
-            session.log("warning", f"{what} ({message}){where}")
-            return
+            message = f"{what} ({message})"
         session.log("warning", f"{message}{where}")
 
     with warnings.catch_warnings():
@@ -218,38 +197,79 @@ def reporting(session: Session) -> Iterator[None]:
             notes.setLevel(logging.NOTSET)
 
 
-_LINE_INTERVAL_S = 10.0
-_JSON_INTERVAL_S = 1.0
-
-_UNITS = {"fit": " pixels", "batch": " inputs", "data sets": "", "draws": ""}
-
-
 class Progress:
-    """A progress callback that says nothing, and what the others have in common.
+    """A progress callback: a line now and then, or one that is written over, or nothing.
 
     A context manager: it is over when the run is, also where that was cut short. It may be called
-    from any thread.
+    from any thread. A stage that is done before the first interval has passed is not said, so that
+    a short run is a short log; one that is written over (`in_place`) is, and stays where it ends.
+    Nothing is said without an interval.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(
+        self,
+        session: Session,
+        interval_s: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        in_place: bool = False,
+    ) -> None:
         self.session = session
+        self._interval, self._clock, self._in_place = interval_s, clock, in_place
         self._lock = threading.Lock()
-        self._detail = ""
+        self._last_line = -math.inf if in_place else clock()
+        self._begins: dict[str, float] = {}
+        self._stage, self._text = "", ""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         """Take note of the stage, how much of it is done, and how much there is if it is known.
 
         What stands behind a " · " in the stage, such as a residual, may change from call to call.
         """
+        if self._interval is None:
+            return
+        stage, _, detail = stage.partition(" · ")
         with self._lock:
-            stage, _, self._detail = stage.partition(" · ")
-            self._update(stage, done, total)
+            now = self._clock()
+            if stage != self._stage:
+                self.close()
+                self._stage = stage
+            elapsed = now - self._begins.setdefault(stage, now)
+            rate = done / elapsed if done and elapsed > 0 else None
+            left = (total - done) / rate if rate and total and total >= done else None
+            self._text = _in_words(stage, done, total, rate, left, detail)
+            if now - self._last_line < self._interval:
+                return
+            self._last_line = now
+            if self._in_place:
+                self._write_over(self._text)
+                return
+            self.session.log(
+                "progress",
+                self._text,
+                stage=stage,
+                done=done,
+                total=total,
+                rate=None if rate is None else round(rate, 2),
+                seconds_left=None if left is None else round(left, 1),
+            )
 
-    def _update(self, stage: str, done: int, total: int | None) -> None:
-        """Write it, unless its level is silenced."""
+    def _write_over(self, text: str, end: str = "") -> None:
+        label = f"{Path(self.session.label).name}: " if self.session.label and text else ""
+        shown = f"{label}{text}"[: shutil.get_terminal_size().columns - 1]
+        # A terminal that is gone must not end the run.
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(f"{_cleared()}{shown}{end}")
+            sys.stderr.flush()
 
     def close(self) -> None:
-        """End the display."""
+        """Leave the line of the last stage as it is, but not among those of a batch."""
+        if self._in_place and self._text:
+            if self.session.label:
+                self._write_over("")
+            else:
+                self._write_over(self._text, "\n")
+            self._text, self._last_line = "", -math.inf
 
     def __enter__(self) -> Self:
         return self
@@ -259,120 +279,29 @@ class Progress:
             self.close()
 
 
-class LineProgress(Progress):
-    """Lines of text (or JSON), at most one in `interval_s` seconds.
-
-    Nothing is said before the first interval has passed, so that a short run is a short log.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        interval_s: float = _LINE_INTERVAL_S,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        super().__init__(session)
-        self._interval = interval_s
-        self._clock = clock
-        self._last_line = clock()
-        self._stages: dict[str, float] = {}
-
-    def _update(self, stage: str, done: int, total: int | None) -> None:
-        now = self._clock()
-        began = self._stages.setdefault(stage, now)
-        if now - self._last_line < self._interval:
-            return
-        self._last_line = now
-        elapsed = now - began
-        rate = done / elapsed if done and elapsed > 0 else None
-        left = (total - done) / rate if rate and total and total >= done else None
-        self.session.log(
-            "progress",
-            _in_words(stage, done, total, rate, left)
-            + (f", {self._detail}" if self._detail else ""),
-            stage=stage,
-            done=done,
-            total=total,
-            rate=None if rate is None else round(rate, 2),
-            seconds_left=None if left is None else round(left, 1),
-        )
-
-
-class BarProgress(Progress):
-    """One bar a stage, with its rate and the time left."""
-
-    def __init__(self, session: Session) -> None:
-        from tqdm import tqdm
-
-        super().__init__(session)
-        tqdm.monitor_interval = 0  # no thread of tqdm's own
-        self._make = tqdm
-        self._has_size = False  # tqdm shows nothing where the size of the terminal is 0
-        with contextlib.suppress(OSError, ValueError):
-            self._has_size = min(os.get_terminal_size(sys.stderr.fileno())) > 0
-        self._stage: str | None = None
-        self._bar: Any = None
-
-    def _update(self, stage: str, done: int, total: int | None) -> None:
-        # A terminal that is gone must not end the run.
-        with contextlib.suppress(OSError, ValueError):
-            if stage != self._stage:
-                self.close()
-                label = f"{Path(self.session.label).name}: " if self.session.label else ""
-                self._stage = stage
-                self._bar = self._make(
-                    total=total,
-                    desc=f"{label}{stage}",
-                    unit=_unit(stage),
-                    unit_scale=stage == "fit",
-                    smoothing=0,  # segments begin with stages in which no frame is written
-                    dynamic_ncols=self._has_size,
-                    ncols=None if self._has_size else 79,
-                    nrows=None if self._has_size else 24,
-                    leave=not self.session.label,
-                    file=sys.stderr,
-                )
-            if total is not None and self._bar.total != total:
-                self._bar.total = total
-            if self._detail:
-                self._bar.set_postfix_str(self._detail, refresh=False)
-            self._bar.update(done - self._bar.n)
-
-    def close(self) -> None:
-        """Leave the last bar as it is."""
-        if self._bar is not None:
-            with contextlib.suppress(OSError, ValueError):
-                self._bar.close()
-        self._bar = self._stage = None
-
-
-def _unit(stage: str) -> str:
-    """Return what a bar counts; a stage named after a method counts its iterations."""
-    from bgsub.robustpca.competitors import COMPARED
-
-    if stage.split(" k=", maxsplit=1)[0] in COMPARED:
-        return " iterations"
-    return _UNITS.get(stage, " frames")
-
-
 def _in_words(
-    stage: str, done: int, total: int | None, rate: float | None, left: float | None
+    stage: str,
+    done: int,
+    total: int | None,
+    rate: float | None,
+    left: float | None,
+    detail: str,
 ) -> str:
     """Put progress into words.
 
     Examples
     --------
-    >>> _in_words("reading", 120, 480, 60.0, 6.0)
+    >>> _in_words("reading", 120, 480, 60.0, 6.0, "")
     'reading: 120 of 480 (25 %), 60/s, 6 s left'
     """
-    text = f"{stage}: {done}"
+    parts = [f"{stage}: {done}"]
     if total:
-        text += f" of {total} ({min(100, 100 * done // total)} %)"
+        parts[0] += f" of {total} ({min(100, 100 * done // total)} %)"
     if rate is not None:
-        text += f", {rate:,.0f}/s" if rate >= 100 else f", {rate:.3g}/s"
+        parts.append(f"{rate:,.0f}/s" if rate >= 100 else f"{rate:.3g}/s")
     if left is not None:
-        text += f", {duration(left)} left"
-    return text
+        parts.append(f"{duration(left)} left")
+    return ", ".join([*parts, detail] if detail else parts)
 
 
 def duration(seconds: float) -> str:
@@ -383,14 +312,11 @@ def duration(seconds: float) -> str:
     >>> duration(6.4), duration(80), duration(7500)
     ('6 s', '1 min 20 s', '2 h 5 min')
     """
-    rounded = round(seconds)
-    if rounded < 60:
-        return f"{rounded} s"
-    minutes, second = divmod(rounded, 60)
-    if minutes < 60:
-        return f"{minutes} min {second} s"
+    minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
-    return f"{hours} h {minute} min"
+    if hours:
+        return f"{hours} h {minute} min"
+    return f"{minute} min {second} s" if minute else f"{second} s"
 
 
 def speed(frames: int, seconds: float) -> str:
@@ -412,10 +338,19 @@ def make_progress(session: Session) -> Progress:
     if session.quiet or session.unseen:
         return Progress(session)
     if session.log_json:
-        return LineProgress(session, _JSON_INTERVAL_S)
+        return Progress(session, 1.0)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        return BarProgress(session) if session.lines is None else Progress(session)
-    return LineProgress(session)
+        return Progress(session, 0.1 if session.lines is None else None, in_place=True)
+    return Progress(session, 10.0)
+
+
+def log_results(
+    out: str | os.PathLike[str], session: Session, message: str = "results are in {}"
+) -> None:
+    """Log where results are; if they are all that was asked for, no signal makes them a failure."""
+    if session.label is None:
+        work_is_done()
+    session.log("result", message.format(os.fspath(out)), out=os.fspath(out))
 
 
 INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
@@ -423,23 +358,15 @@ INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
 # As click writes it behind the message: ". Did you mean '--k'?", "(Possible options: --a, --b)".
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
 
-# No file has such a name; it is what a damaged file has in the place of a number.
-_ENDLESS_WORD = re.compile(r"([^\s/]{60})[^\s/]{239,}?(?=[:;,]*(?:[\s/]|$))")
-
-_TOO_MANY_FILES = (
-    "too many files are open at once ({reason}); allow more with `ulimit -n`, or use fewer --jobs"
-)
-
 # What the system refused, where nobody who knew what it was for has said so.
+_CANNOT_WRITE = "{name}: cannot be written ({reason})", OutputError.exit_code
+_TOO_MANY_FILES = (
+    "too many files are open at once ({reason}); allow more with `ulimit -n`, or use fewer --jobs",
+    UsageError.exit_code,
+)
 _OF_SYSTEM: dict[int | None, tuple[str, int]] = {
-    **dict.fromkeys(
-        (errno.ENOSPC, errno.EDQUOT, errno.EROFS),
-        ("{name}: cannot be written ({reason})", OutputError.exit_code),
-    ),
-    **dict.fromkeys(
-        (errno.EMFILE, errno.ENFILE),
-        (_TOO_MANY_FILES, UsageError.exit_code),
-    ),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS), _CANNOT_WRITE),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _TOO_MANY_FILES),
     errno.ENAMETOOLONG: ("{name:.60}…: cannot be opened ({reason})", InputError.exit_code),
 }
 
@@ -450,15 +377,10 @@ _NO_MEMORY = re.compile(
 
 
 def describe(error: BaseException) -> tuple[str, int]:
-    """Return the message of an error, one line, and the exit code that goes with it."""
-    message, code = _describe(error)
-    return one_line(_ENDLESS_WORD.sub(r"\1…", message)), code
-
-
-def _describe(error: BaseException) -> tuple[str, int]:
+    """Return the message of an error, and the exit code that goes with it."""
+    reason = getattr(error, "strerror", None) or str(error)
     if _is_out_of_memory(error):
         advice = "take fewer frames with --every or smaller ones with --scale"
-        reason = getattr(error, "strerror", None) or str(error)
         what = f"out of memory ({reason})" if reason else "out of memory"
         return f"{what}; {advice}", MemoryLimitError.exit_code
     if isinstance(error, BgsubError):
@@ -471,7 +393,7 @@ def _describe(error: BaseException) -> tuple[str, int]:
     if number in _OF_SYSTEM:
         text, code = _OF_SYSTEM[number]
         name = str(getattr(error, "filename", None) or "an output")[:200]
-        return text.format(name=name, reason=getattr(error, "strerror", "")), code
+        return text.format(name=name, reason=reason), code
     message = f"unexpected error: {type(error).__name__}: {error}"
     return f"{message} (run with --debug for the traceback)", BgsubError.exit_code
 
@@ -483,19 +405,15 @@ def _is_out_of_memory(error: BaseException) -> bool:
     """
     seen: BaseException | None = error
     while seen is not None and not isinstance(seen, (InputError, UsageError, MemoryLimitError)):
-        if isinstance(seen, MemoryError):
-            return True
-        if isinstance(seen, OSError) and seen.errno == errno.ENOMEM:
+        origin, number = type(seen).__module__, getattr(seen, "errno", None)
+        if isinstance(seen, MemoryError) or (isinstance(seen, OSError) and number == errno.ENOMEM):
             return True
         # A library that does not fit, a thread for whose stack there is no room, OpenCV's own.
-        kinds = (ImportError, RuntimeError, OSError) if not isinstance(seen, BgsubError) else ()
-        if isinstance(seen, kinds) and _NO_MEMORY.search(str(seen)):
-            return True
-        origin = type(seen).__module__
-        if origin == "cv2" and _NO_MEMORY.search(str(seen)):
+        says_so = isinstance(seen, (ImportError, RuntimeError, OSError)) or origin == "cv2"
+        if says_so and not isinstance(seen, BgsubError) and _NO_MEMORY.search(str(seen)):
             return True
         # FFmpeg's word for a thread that the system does not give it.
-        if origin == "av.error" and getattr(seen, "errno", None) == errno.EAGAIN:
+        if origin == "av.error" and number == errno.EAGAIN:
             return True
         seen = seen.__cause__
     return False
@@ -531,16 +449,9 @@ def log_error(error: BaseException, session: Session) -> int:
     return code
 
 
-def silence_stdout() -> None:
-    """Let nothing be written to a stdout whose reader is gone, not at Python's end either."""
-    try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-    except (OSError, ValueError):  # not a real file, as in tests
-        return
-
-
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 
 
 def install() -> None:
@@ -549,14 +460,14 @@ def install() -> None:
     SIGHUP stays ignored under nohup. SIGINT does not: shells ignore it for what scripts start with
     ``&``, and a person who stops the script, or sends it by hand, means it.
     """
-    for number in _numbers():
+    for number in _SIGNALS:
         if number.name != "SIGHUP" or signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _first)
 
 
 def work_is_done() -> None:
     """Ignore these signals from now on: what was asked for is there, and the exit code says so."""
-    for number in _numbers():
+    for number in _SIGNALS:
         if signal.getsignal(number) in {_first, _second}:
             signal.signal(number, signal.SIG_IGN)
 
@@ -575,7 +486,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
         for other in before:
             signal.signal(other, _second)
 
-    for number in _numbers():
+    for number in _SIGNALS:
         if signal.getsignal(number) in {_first, signal.SIG_DFL, signal.default_int_handler}:
             before[number] = signal.signal(number, ask)
     try:
@@ -585,21 +496,8 @@ def asked_to_stop() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-def log_results(
-    out: str | os.PathLike[str], session: Session, message: str = "results are in {}"
-) -> None:
-    """Log where results are; if they are all that was asked for, no signal makes them a failure."""
-    if session.label is None:
-        work_is_done()
-    session.log("result", message.format(os.fspath(out)), out=os.fspath(out))
-
-
-def _numbers() -> list[signal.Signals]:
-    return [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
-
-
 def _first(_number: int, _frame: FrameType | None) -> None:
-    for other in _numbers():
+    for other in _SIGNALS:
         if signal.getsignal(other) is _first:
             signal.signal(other, _second)
     raise KeyboardInterrupt
@@ -607,6 +505,12 @@ def _first(_number: int, _frame: FrameType | None) -> None:
 
 def _second(_number: int, _frame: FrameType | None) -> None:
     os._exit(Interrupted.exit_code)
+
+
+def silence_stdout() -> None:
+    """Let nothing be written to a stdout whose reader is gone, not at Python's end either."""
+    with contextlib.suppress(OSError, ValueError):  # not a real file, as in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def prepare() -> None:

@@ -14,6 +14,7 @@ from bgsub.errors import UsageError
 from bgsub.options import (
     DEFAULT_OUTPUTS,
     EXTRA_OUTPUTS,
+    OF_LOCAL,
     Declared,
     RunOptions,
     SourceOptions,
@@ -22,6 +23,7 @@ from bgsub.options import (
     default_in_words,
     flag,
 )
+from bgsub.robustpca.competitors import METHODS
 from bgsub.rules import Choice, File, FileOfKind, Folder, Integer, Number, Rule, Switch
 
 if TYPE_CHECKING:
@@ -31,103 +33,6 @@ else:  # it has a type parameter only since click 8.4
 
 F = TypeVar("F", bound=Callable[..., Any])
 D = TypeVar("D", bound=Declared)
-
-
-class Option(click.Option):
-    """An option that says under which heading of the help it stands."""
-
-    def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.section = section
-
-
-def option(section: str, *names: str, **settings: Any) -> Callable[[F], F]:
-    """Return a decorator that adds an option under a heading of the help."""
-    return click.option(*names, cls=Option, section=section, **settings)
-
-
-def together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
-    """Join decorators into one that adds their options in the order they are listed."""
-
-    def decorate(function: F) -> F:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorate
-
-
-def _message_options() -> list[Option]:
-    """Return --quiet --verbose --log-json --debug, which the session takes."""
-
-    def note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-        setattr(ctx.ensure_object(Session), param.name or "", value)
-
-    told = (
-        (("-q", "--quiet"), "Print errors only."),
-        (("-v", "--verbose"), "Print more; -vv even more."),
-        (
-            ("--log-json",),
-            "Write one JSON object a line to stderr, for progress and errors as well.",
-        ),
-        (("--debug",), "Print the traceback of an error."),
-    )
-    return [
-        Option(
-            names,
-            section="Messages",
-            help=text,
-            count="-v" in names,
-            is_flag="-v" not in names,
-            is_eager=True,  # so that a mistake in any other option is reported as they say
-            expose_value=False,
-            callback=note,
-        )
-        for names, text in told
-    ]
-
-
-class Command(click.Command):
-    """A command with options of messages, whose help lists its options under headings.
-
-    Its function gets the session first. Log records and Python's warnings are shown meanwhile.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params += _message_options()
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Call the function."""
-        session = ctx.ensure_object(Session)
-        if session.quiet and session.verbose:
-            raise UsageError("--quiet and --verbose contradict each other; give one of them")
-        with reporting(session):
-            return ctx.invoke(self.callback or print, session, **ctx.params)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, section by section in the order of their first option."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None and not isinstance(param, click.Argument):
-                sections.setdefault(getattr(param, "section", "Messages"), []).append(record)
-        for title, records in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
-
-
-def examples(*lines: str) -> str:
-    r"""Return an epilog of example commands, which click must not wrap (``\b``)."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-def command(
-    name: str, *lines: str, group: click.Group | None = None, **settings: Any
-) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a command of a function, with example lines in its help."""
-    make = click.command if group is None else group.command
-    return make(name, cls=Command, epilog=examples(*lines), **settings)
 
 
 class ByRule(ParamType):
@@ -150,7 +55,7 @@ class ByRule(ParamType):
 
 
 class _IntegerRange(ByRule, click.IntRange):
-    """Click's own type, which shows the bounds in the help; the rule reads the value."""
+    """One of click's own types, which show bounds and choices in the help; the rule reads."""
 
     def __init__(self, rule: Integer) -> None:
         click.IntRange.__init__(self, rule.least, rule.most)
@@ -185,16 +90,63 @@ def click_type(rule: Rule) -> ParamType:
     return PATH if type(rule) in {File, Folder} else ByRule(rule)
 
 
-PLOT = ByRule(FileOfKind((".png", ".svg")))
+class Option(click.Option):
+    """An option that says under which heading of the help it stands."""
+
+    def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
 
 
-_FORMATS = ("table", "csv", "json", "markdown", "latex")
+def option(
+    section: str, names: str, text: str, rule: Rule | None = None, **more: Any
+) -> Callable[[F], F]:
+    """Return a decorator that adds an option under a heading of the help.
+
+    `names` are as the help shows them, such as ``-o --out DIR``, and then the parameter's name if
+    it is another one; without a word for the value it is a flag. A value is a path unless there is
+    a rule. `more` are settings of `click.Option`.
+    """
+    parts = names.split()
+    metavar = next((part for part in parts if part[0] != "-" and not part.islower()), None)
+    settings: dict[str, Any] = {"is_flag": True}
+    if metavar or rule:
+        settings = {"type": click_type(rule or File()), "metavar": metavar}
+    settings |= {"show_default": "default" in more and "[default: " not in text}
+    decls = [part for part in parts if part != metavar]
+    return click.option(*decls, cls=Option, section=section, help=text, **settings | more)
+
+
+def together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
+    """Join decorators into one that adds their options in the order they are listed."""
+
+    def decorate(function: F) -> F:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+def _declared_option(one: Field[Any], title: str) -> Callable[[Any], Any]:
+    """Return the decorator of a declared option."""
+    declared, name, words = declaration(one), flag(one), default_in_words(one)
+    default = one.default if one.default is None else declared.rule.to_text(one.default)
+    settings: dict[str, Any] = {"default": None if words else default}
+    if not isinstance(declared.rule, Switch):
+        metavar = declared.metavar or declared.rule.metavar or None
+        settings |= {"is_flag": False, "type": click_type(declared.rule), "metavar": metavar}
+    elif one.default is not False:
+        name = f"{name}/--no-{name.removeprefix('--')}"
+    shown = words or (one.default is not None and one.default is not False)
+    names = f"{declared.short} {name} {one.name}"
+    return option(title or declared.section, names, declared.help, show_default=shown, **settings)
 
 
 def named(*names: str, kind: type[Declared] = RunOptions, section: str = "") -> Callable[[F], F]:
     """Add the options of these names, under a heading of the help or under their own."""
     by_name = {one.name: one for one in declared_fields(kind)}
-    return together(*(_click_option(by_name[name], section) for name in names))
+    return together(*(_declared_option(by_name[name], section) for name in names))
 
 
 def section(
@@ -206,49 +158,20 @@ def section(
 
 
 def out_option(
-    text: str, *, metavar: str = "DIR", required: bool = True, kind: ParamType = PATH
+    text: str, names: str = "-o --out DIR", *, required: bool = True, rule: Rule | None = None
 ) -> Callable[[F], F]:
     """Add --out, where a command writes to."""
-    return option(
-        "Results", "-o", "--out", type=kind, required=required, metavar=metavar, help=text
-    )
+    return option("Results", names, text, rule, required=required)
 
 
-def format_option(choices: Iterable[str], text: str) -> Callable[[F], F]:
+def format_option(choices: tuple[str, ...], text: str) -> Callable[[F], F]:
     """Add --format, in which a command prints its table; the first choice is the default."""
-    choices = tuple(choices)
-    return option(
-        "Results",
-        "--format",
-        "form",
-        type=click_type(Choice(choices)),
-        default=choices[0],
-        show_default=True,
-        help=text,
-    )
+    return option("Results", "--format form", text, Choice(choices), default=choices[0])
 
 
-def _click_option(one: Field[Any], title: str) -> Callable[[Any], Any]:
-    declared, name, words = declaration(one), flag(one), default_in_words(one)
-    default = one.default if one.default is None else declared.rule.to_text(one.default)
-    settings: dict[str, Any] = {"default": None if words else default}
-    if not isinstance(declared.rule, Switch):
-        metavar = declared.metavar or declared.rule.metavar or None
-        settings |= {"type": click_type(declared.rule), "metavar": metavar}
-    elif one.default is not False:
-        name = f"{name}/--no-{name.removeprefix('--')}"
-    else:
-        settings["is_flag"] = True
-    shown = words or (one.default is not None and one.default is not False)
-    return option(
-        title or declared.section,
-        *([declared.short] if declared.short else []),
-        name,
-        one.name,
-        show_default=shown,
-        help=declared.help,
-        **settings,
-    )
+def plot_option(text: str) -> Callable[[F], F]:
+    """Add --plot, which draws to a file."""
+    return option("Results", "--plot FILE", text, FileOfKind((".png", ".svg")))
 
 
 source_options = section("Input", kind=SourceOptions)
@@ -270,36 +193,105 @@ _EXTRAS = {
 }
 
 
-def _extra_option(name: str) -> Callable[[Any], Any]:
+def _extra_option(name: str, text: str) -> Callable[[Any], Any]:
     typed = "save-scores" if name == "scores" else name
-    switch = f"--{typed}/--no-{typed}"
-    return option("Output", switch, name, default=None, help=_EXTRAS[name])
+    names = f"--{typed}/--no-{typed} {name}"
+    return option("Output", names, text, default=None, show_default=False)
 
 
 output_options = together(
-    named("outputs"), *map(_extra_option, _EXTRAS), section("Output", without=["outputs"])
+    named("outputs"),
+    *(_extra_option(*extra) for extra in _EXTRAS.items()),
+    section("Output", without=["outputs"]),
 )
-
 event_format_option = format_option(
     ("table", "csv", "json", "frames", "ffmpeg"),
     "frames: one frame number a line; ffmpeg: a filter that keeps only the events.",
 )
-
 table_options = together(
     out_option("Folder for tables, figures and run.json."),
-    format_option(_FORMATS, "Format of the table on stdout; the CSV file is written in any case."),
+    format_option(
+        ("table", "csv", "json", "markdown", "latex"),
+        "Format of the table on stdout; the CSV file is written in any case.",
+    ),
     named("force", section="Results"),
 )
 
 
-def run_options(params: Mapping[str, Any]) -> RunOptions:
-    """Put the values of a command's parameters together; what is missing has its default.
+def _note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    setattr(ctx.ensure_object(Session), param.name or "", value)
 
-    Parameters
-    ----------
-    params : mapping
-        Parameters of a command by name; those that are no option of a run are ignored.
+
+_message_options = [
+    Option(
+        names.split(),
+        section="Messages",
+        help=text,
+        count="-v" in names,
+        is_flag="-v" not in names,
+        is_eager=True,  # so that a mistake in any other option is reported as they say
+        expose_value=False,
+        callback=_note,
+    )
+    for names, text in (
+        ("-q --quiet", "Print errors only."),
+        ("-v --verbose", "Print more; -vv even more."),
+        ("--log-json", "Write one JSON object a line to stderr, for progress and errors as well."),
+        ("--debug", "Print the traceback of an error."),
+    )
+]
+
+
+class Command(click.Command):
+    """A command with options of messages, whose help lists its options under headings.
+
+    Its function gets the session first. Log records and Python's warnings are shown meanwhile.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params += _message_options
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the function."""
+        session = ctx.ensure_object(Session)
+        if session.quiet and session.verbose:
+            raise UsageError("--quiet and --verbose contradict each other; give one of them")
+        with reporting(session):
+            return ctx.invoke(self.callback or print, session, **ctx.params)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, section by section in the order of their first option."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and not isinstance(param, click.Argument):
+                sections.setdefault(getattr(param, "section", "Messages"), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def examples(*lines: str) -> str:
+    r"""Return an epilog of example commands, which click must not wrap (``\b``)."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def command(
+    name: str, *lines: str, group: click.Group | None = None, **settings: Any
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return a decorator that makes a command of a function, with example lines in its help."""
+    make = click.command if group is None else group.command
+    return make(name, cls=Command, epilog=examples(*lines), **settings)
+
+
+def argument(name: str, metavar: str, **settings: Any) -> Callable[[F], F]:
+    """Return a decorator that adds an argument, a path."""
+    return click.argument(name, metavar=metavar, **{"type": PATH, **settings})
+
+
+def run_options(params: Mapping[str, Any]) -> RunOptions:
+    """Make the options of a run from a command's parameters; what is missing has its default."""
     given = {name: value for name, value in params.items() if value is not None}
     outputs = given.get("outputs", DEFAULT_OUTPUTS)
     for extra in EXTRA_OUTPUTS & given.keys():
@@ -308,14 +300,6 @@ def run_options(params: Mapping[str, Any]) -> RunOptions:
         raise UsageError("--only: no output is left; name at least one")
     given |= {"source": chosen(SourceOptions, given), "outputs": outputs}
     return chosen(RunOptions, given)
-
-
-def typed_options() -> set[str]:
-    """Return the names of the options that stand on the command line of the running command."""
-    context = click.get_current_context(silent=True)
-    names = [] if context is None else [param.name or "" for param in context.command.params]
-    typed = ParameterSource.COMMANDLINE
-    return {name for name in names if context and context.get_parameter_source(name) is typed}
 
 
 def chosen(kind: type[D], params: Mapping[str, Any]) -> D:
@@ -333,10 +317,33 @@ def as_defaults(options: RunOptions) -> dict[str, Any]:
     """
     plain = options.to_json()
     defaults = {**plain.pop("source"), **plain}
-    for one in declared_fields(RunOptions):
-        if not declaration(one).repeated:
-            del defaults[one.name]
-    return {name: value for name, value in defaults.items() if value is not None}
+    left_out = {one.name for one in declared_fields(RunOptions) if not declaration(one).repeated}
+    return {
+        name: value
+        for name, value in defaults.items()
+        if value is not None and name not in left_out
+    }
+
+
+def typed_options() -> set[str]:
+    """Return the names of the options that stand on the command line of the running command."""
+    context = click.get_current_context()
+    names = {param.name or "" for param in context.command.params}
+    return {n for n in names if context.get_parameter_source(n) is ParameterSource.COMMANDLINE}
+
+
+_OF_FIT = "k support_fraction lam n_init tol max_iter reweight"
+_OF_TRPCA = {"n_init", "tol", "max_iter", "reweight"}
+_OF_MASKS = "sensitivity shadows fill_holes min_area clean still_objects"
+_OF_OBJECTS = "max_area min_track max_gap regions line feedback"
+
+
+def _of_other_methods(options: RunOptions) -> set[str]:
+    """Return the options that the method makes nothing of."""
+    of_fit = {"support_fraction": "--support-fraction", "lam": "--lambda"}
+    known = METHODS[options.method].parameters
+    others = {name for name, flag in of_fit.items() if flag not in known}
+    return others if options.method == "trpca" else others | _OF_TRPCA
 
 
 def name_idle(options: RunOptions, session: Session) -> None:
@@ -346,34 +353,24 @@ def name_idle(options: RunOptions, session: Session) -> None:
     """
     from bgsub.pipeline.inputs import needs_fit, needs_masks, needs_objects
 
-    typed, written = typed_options(), options.outputs
-    rules: tuple[tuple[str, bool, str], ...] = (
-        (
-            "k support_fraction lam n_init tol max_iter reweight",
-            needs_fit(options),
-            "such masks need no fit",
-        ),
-        ("model threshold", needs_masks(options) or "foreground" in written, "no mask is made"),
-        (
-            "sensitivity shadows fill_holes min_area clean still_objects",
-            needs_masks(options),
-            "no mask is made",
-        ),
-        (
-            "max_area min_track max_gap regions line feedback",
-            needs_objects(options),
-            "no object is followed",
-        ),
-        (
-            "format",
-            bool(written & {"background", "foreground", "mask", "scores"}),
-            "no video is written that can have another",
-        ),
-        ("foreground", bool(written & {"foreground", "preview"}), "no foreground is shown"),
-        ("plot_format", "plot" in written, "nothing is plotted"),
+    typed, written, method = typed_options(), options.outputs, f"--method {options.method}"
+    masks = needs_masks(options)
+    videos, shown = {"background", "foreground", "mask", "scores"}, {"foreground", "preview"}
+    rules = (
+        (needs_fit(options), "such masks need no fit", _OF_FIT),
+        (masks or "foreground" in written, "no mask is made", "model threshold"),
+        (masks, "no mask is made", _OF_MASKS),
+        (needs_objects(options), "no object is followed", _OF_OBJECTS),
+        (written & videos, "no video is written that can have another", "format"),
+        (written & shown, "no foreground is shown", "foreground"),
+        ("plot" in written, "nothing is plotted", "plot_format"),
     )
-    idle = {name: f"with {reason}" for name, reason in options.without_effect(typed).items()}
-    for names, has_effect, reason in rules:
+    idle = dict.fromkeys(typed.intersection(_of_other_methods(options)), f"with {method}")
+    if options.mask_model != "local":
+        reason = method if options.threshold is None else "--threshold"
+        reason = "--model paper" if options.model == "paper" else reason
+        idle |= dict.fromkeys(OF_LOCAL & typed, f"with {reason}")
+    for has_effect, reason, names in rules:
         if not has_effect:
             told = f"with --only {','.join(sorted(written))}, for {reason}"
             idle |= dict.fromkeys(typed.intersection(names.split()), told)
@@ -389,11 +386,10 @@ def name_idle(options: RunOptions, session: Session) -> None:
 def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return what run.json begins with, whatever the command."""
     from bgsub.pipeline import manifest as manifests
-    from bgsub.pipeline.manifest import SCHEMA_VERSION
     from bgsub.version import __version__
 
     return {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": manifests.SCHEMA_VERSION,
         "bgsub_version": __version__,
         "command": command,
         "options": options,

@@ -1,4 +1,4 @@
-"""``bgsub run``: fit videos and write their results, or one part of them."""
+"""``bgsub run``, ``apply`` and ``join``: fit videos and write results, or use a saved model."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bgsub.cli import options as opts
 from bgsub.cli.jobs import (
     Job,
     Work,
@@ -20,25 +21,8 @@ from bgsub.cli.jobs import (
     run_batch,
     segments_side_by_side,
 )
-from bgsub.cli.messages import Session, make_progress
-from bgsub.cli.options import (
-    PATH,
-    F,
-    as_defaults,
-    command,
-    fit_options,
-    name_idle,
-    named,
-    option,
-    out_option,
-    output_options,
-    resource_options,
-    run_options,
-    section,
-    source_options,
-    together,
-)
-from bgsub.errors import BgsubError, UsageError
+from bgsub.cli.messages import Session, log_results, make_progress
+from bgsub.errors import BgsubError, InputError, UsageError
 from bgsub.options import RunOptions
 
 if TYPE_CHECKING:
@@ -46,26 +30,22 @@ if TYPE_CHECKING:
 
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
 
-batch_options: Callable[[F], F] = together(
-    out_option(
+_batch_options: Callable[[opts.F], opts.F] = opts.together(
+    opts.out_option(
         "Folder for the results; each of several inputs gets a folder in it.", required=False
     ),
-    option(
+    opts.option(
         "Results",
-        "--from-file",
-        type=PATH,
-        metavar="LIST",
-        help="Read inputs from a file, one path a line, or from stdin (-).",
+        "--from-file LIST",
+        "Read inputs from a file, one path a line, or from stdin (-).",
     ),
-    option(
+    opts.option(
         "Results",
         "--skip-existing",
-        is_flag=True,
-        help="Skip inputs whose results are complete: continues a batch that was stopped.",
+        "Skip inputs whose results are complete: continues a batch that was stopped.",
     ),
-    named("jobs", section="Results"),
+    opts.named("jobs", section="Results"),
 )
-"""--out --from-file --skip-existing --jobs"""
 
 
 @dataclass(frozen=True)
@@ -92,14 +72,14 @@ def _repeat(ctx: click.Context, _param: click.Parameter, value: str | None) -> _
     for options, name in ((plain["source"], "mask_image"), (plain, "ignore"), (plain, "temp")):
         options[name] = recorded_path(manifest, options.get(name))
     try:
-        ctx.default_map = as_defaults(RunOptions.from_json(plain))
+        ctx.default_map = opts.as_defaults(RunOptions.from_json(plain))
     except BgsubError as error:
         raise type(error)(f"{value}: {error}") from error
     given = recorded_path(manifest, recorded["path"])
     return _Repeated(Path(value), given, recorded["sha256"])
 
 
-@command(
+@opts.command(
     "run",
     "bgsub run water.avi --k 10 --out results/",
     "bgsub run 'shots/*.png' --every 2 --format mkv --out results/",
@@ -109,38 +89,36 @@ def _repeat(ctx: click.Context, _param: click.Parameter, value: str | None) -> _
     "find . -name '*.avi' | bgsub run --from-file - --only errors,plot --out results/",
     "bgsub run --from-json results/run.json --out again/   the same run again",
 )
-@click.argument("inputs", nargs=-1, type=PATH, metavar="INPUT...")
-@batch_options
-@option(
+@opts.argument("inputs", "INPUT...", nargs=-1)
+@_batch_options
+@opts.option(
     "Results",
-    "--part",
-    metavar="i/N",
-    help="Do only the i-th of N shares of the inputs, or of the segments of a single film, as "
-    "one job of an array; `bgsub join` puts the results together.",
+    "--part i/N",
+    "Do only the i-th of N shares of the inputs, or of the segments of a single film, as one job "
+    "of an array; `bgsub join` puts the results together.",
+    type=str,
 )
-@option(
+@opts.option(
     "Results",
-    "--scheduler",
-    metavar="tcp://HOST:PORT|local[:N]",
-    help="Hand the inputs and segments to the workers of a Dask cluster, or to N workers on "
-    "this machine (needs the extra cluster).",
+    "--scheduler tcp://HOST:PORT|local[:N]",
+    "Hand the inputs and segments to the workers of a Dask cluster, or to N workers on this "
+    "machine (needs the extra cluster).",
+    type=str,
 )
-@option(
+@opts.option(
     "Results",
-    "--from-json",
-    type=PATH,
-    metavar="RUN.JSON",
+    "--from-json RUN.JSON",
+    "Repeat the run that wrote this file; options that you give replace those of that run.",
     is_eager=True,
     callback=_repeat,
-    help="Repeat the run that wrote this file; options that you give replace those of that run.",
 )
-@source_options
-@fit_options
-@section("Segments")
-@section("Masks")
-@section("Objects")
-@output_options
-@resource_options
+@opts.source_options
+@opts.fit_options
+@opts.section("Segments")
+@opts.section("Masks")
+@opts.section("Objects")
+@opts.output_options
+@opts.resource_options
 def run_command(
     session: Session,
     inputs: tuple[str, ...],
@@ -158,55 +136,50 @@ def run_command(
     INPUT is a video, a folder of images, a glob in quotes ('shots/*.png'), a pattern (f%04d.png) or
     an array (.npy, .npz, .zarr). run.json is written last: where it is, the results are complete.
     """
-    options = run_options(params)
-    name_idle(options, session)
+    options = opts.run_options(params)
+    opts.name_idle(options, session)
     if len(inputs) > 1 and all(Path(given).suffix.lower() in _IMAGES for given in inputs):
         raise UsageError(
             f"{len(inputs)} single images are given ({inputs[0]}, …), each would be a video of one "
             "frame; name their folder, or put the glob in quotes"
         )
     given, digest = [*inputs, *(read_list(from_file) if from_file else [])], None
-    if not given and from_json is not None and from_json.input is not None:
-        given, digest = [from_json.input], from_json.sha256
-    if out is None and from_json is not None:
-        out = str(from_json.path if from_json.path.is_dir() else from_json.path.parent)
-    folder, processes = checked_out(given, out), processes_for(jobs, given)
+    if from_json is not None:
+        if not given and from_json.input is not None:
+            given, digest = [from_json.input], from_json.sha256
+        out = out or str(from_json.path if from_json.path.is_dir() else from_json.path.parent)
+    folder = _checked_out(given, out)
+    processes = min(jobs, len(given))
     work = Work(
-        "run",
         replace(options, jobs=processes),
         skip=skip_existing or options.resume,
         digest=digest,
         processes=jobs if len(given) == 1 else 1,
     )
-    if scheduler is not None:
-        if part is not None:
-            message = "--part contradicts --scheduler, whose workers share the work"
-            raise UsageError(f"{message}; leave it out")
-        if jobs > 1:
-            message = "--jobs has no effect with --scheduler, whose workers share the work"
-            session.log("warning", message)
-        from bgsub.cli.cluster import ClusterRun
-        from bgsub.cluster.pool import connect
-
-        several = from_file is not None or len(given) > 1
-        planned = plan(given, folder, subfolders=several, keep=work.skip)
-        with connect(scheduler) as pool:
-            ClusterRun(pool, replace(work, options=options, processes=1), session).do(planned)
-    elif part is not None:
+    if part is not None:
         from bgsub.cluster.parts import parse_part
 
-        _PartOfRun(parse_part(part), replace(work, skip=True), jobs, session).do(given, folder)
-    else:
-        planned = plan(given, folder, subfolders=bool(from_file) or len(given) > 1, keep=work.skip)
+        if scheduler is not None:
+            message = "--part contradicts --scheduler, whose workers share the work"
+            raise UsageError(f"{message}; leave it out")
+        _do_part(parse_part(part), given, folder, replace(work, skip=True), jobs, session)
+        return
+    planned = plan(given, folder, subfolders=bool(from_file) or len(given) > 1, keep=work.skip)
+    if scheduler is None:
         run_batch(planned, work, session, processes=processes)
+        return
+    if jobs > 1:
+        message = "--jobs has no effect with --scheduler, whose workers share the work"
+        session.log("warning", message)
+    from bgsub.cli.cluster import on_cluster
+    from bgsub.cluster.pool import connect
+
+    work = replace(work, options=options, processes=1)
+    with connect(scheduler) as pool:
+        run_batch(planned, work, session, outcomes=on_cluster(pool, planned, work, session))
 
 
-def processes_for(jobs: int, given: list[str]) -> int:
-    """Return the number of processes that --jobs asks for: no more than there are inputs."""
-    return max(1, min(jobs, len(given)))
-
-
-def checked_out(given: list[str], out: str | None) -> Path:
+def _checked_out(given: list[str], out: str | None) -> Path:
     """Return the folder for results, if there are inputs and it can be one."""
     if not given:
         message = "no INPUT is given; name a video or a folder of images, or use --from-file"
@@ -217,85 +190,141 @@ def checked_out(given: list[str], out: str | None) -> Path:
     return Path(out)
 
 
-@dataclass(frozen=True)
-class _PartOfRun:
-    """One of N parts: every N-th of several inputs, or of the segments of one film.
+def _do_part(
+    part: Part, given: Sequence[str], out: Path, work: Work, processes: int, session: Session
+) -> None:
+    """Do one of N parts: every N-th of several inputs, or of the segments of one film."""
+    if work.options.force:
+        message = f"--part {part}: --force would remove what other parts have made"
+        raise UsageError(f"{message}; remove {out} yourself, and leave --force out")
+    if len(given) == 1:
+        job = Job(given[0], out)
+        with session.about(job.input):
+            if is_done(job, work, session):
+                return
+            idle = _do_segments(part, job, work, processes, session)
+    else:
+        jobs = _jobs_of_all(part, given, out)
+        mine = part.pick(jobs)
+        idle = None if mine else f"there are only {len(jobs)} inputs"
+        if mine:
+            run_batch(mine, work, session, processes=processes)
+    if idle is not None:
+        session.log("note", f"part {part} has nothing to do: {idle}")
+    advice = f"when all are, `bgsub join {out}` checks and joins them"
+    session.log("summary", f"part {part} is done; {advice}")
 
-    Attributes
-    ----------
-    processes : int
-        That work on this part.
+
+def _jobs_of_all(part: Part, given: Sequence[str], out: Path) -> list[Job]:
+    """Decide where the results of each input go, as the first part did that came."""
+    from bgsub.cluster.parts import PartsList, Unit, load_parts
+
+    earlier = load_parts(out)
+    jobs = plan(given, out, subfolders=True, keep=True)
+    units = tuple(Unit(job.input, job.out.name) for job in jobs)
+    if earlier is not None and [unit.input for unit in earlier.units] == list(given):
+        units = earlier.units
+    PartsList(units, part.of).save(out)
+    return [
+        Job(unit.input, out / unit.folder, number, len(units))
+        for number, unit in enumerate(units, start=1)
+    ]
+
+
+def _do_segments(part: Part, job: Job, work: Work, processes: int, session: Session) -> str | None:
+    """Do some segments of a film, and say why if there are none; part 1 does one in one piece."""
+    from bgsub.cluster.parts import PartsList, Unit, common_plan
+    from bgsub.segments.plan import load_plan
+    from bgsub.segments.run import announce, is_one_piece, run_segments
+
+    PartsList((Unit(job.input, "."),), part.of).save(job.out)
+    film = None
+    if not is_one_piece(job.input, work.options):
+        film = common_plan(job.input, job.out, work.options)
+    if film is None or len(film.segments) == 1:
+        if part.number > 1:
+            return "the film is one piece, which part 1 does"
+        do_job(job, replace(work, skip=False), session)
+        return None
+    announce(film, job.out)
+    mine = part.pick([segment.number for segment in film.segments])
+    numbers = sorted(set(mine) & set(film.missing(job.out)))
+    film = load_plan(job.out)
+    if processes > 1 and len(numbers) > 1:
+        segments_side_by_side(film, numbers, job, work, session)
+    else:
+        with make_progress(session) as progress:
+            run_segments(job.input, job.out, film, numbers, progress)
+    return None if mine else f"there are only {len(film.segments)} segments"
+
+
+@opts.command(
+    "apply",
+    "bgsub apply monday/model.npz tuesday.avi --out tuesday/",
+    "bgsub apply monday/model.npz *.avi --only mask,errors --out week/",
+)
+@opts.argument("model", "MODEL")
+@opts.argument("inputs", "INPUT...", nargs=-1)
+@_batch_options
+@opts.source_options
+@opts.section("Masks", without=["model"])
+@opts.section("Objects")
+@opts.output_options
+@opts.named("threads")
+def apply_command(
+    session: Session,
+    model: str,
+    inputs: tuple[str, ...],
+    out: str | None,
+    from_file: str | None,
+    skip_existing: bool,
+    jobs: int,
+    **params: Any,
+) -> None:
+    """Write the results of INPUT with the background in MODEL.
+
+    MODEL is the results folder of an earlier run, or its model.npz. Of a film in segments, which
+    has several, the one is used that leaves the least of INPUT unexplained.
+
+    Nothing is fitted, and the memory needed does not depend on the length of INPUT. Its frames must
+    have the size of those that MODEL was fitted to; --roi and --scale of that run apply again
+    unless you give your own.
     """
+    options = opts.run_options(params)
+    opts.name_idle(options, session)
+    if Path(model).is_dir():
+        from bgsub.segments.run import models_in
 
-    part: Part
-    work: Work
-    processes: int
-    session: Session
+        if (Path(model) / "model.npz").is_file():
+            model = str(Path(model) / "model.npz")
+        elif not models_in(Path(model)):
+            message = f"{model}: holds no model.npz; write one with `bgsub run --only model`, or"
+            raise InputError(f"{message} without --only")
+    given = [*inputs, *(read_list(from_file) if from_file else [])]
+    folder, processes = _checked_out(given, out), min(jobs, len(given))
+    planned = plan(given, folder, subfolders=bool(from_file) or len(given) > 1, keep=skip_existing)
+    work = Work(replace(options, jobs=processes), model=model, skip=skip_existing)
+    run_batch(planned, work, session, processes=processes)
 
-    def do(self, given: Sequence[str], out: Path) -> None:
-        """Do this part, given the inputs of all."""
-        if self.work.options.force:
-            message = f"--part {self.part}: --force would remove what other parts have made"
-            raise UsageError(f"{message}; remove {out} yourself, and leave --force out")
-        if len(given) == 1:
-            job = Job(given[0], out)
-            with self.session.about(job.input):
-                if is_done(job, self.work, self.session):
-                    return
-                self._do_film(job)
-        else:
-            jobs = self._jobs(given, out)
-            mine = self.part.pick(jobs)
-            if mine:
-                run_batch(mine, self.work, self.session, processes=self.processes)
-            else:
-                self._say_idle(f"there are only {len(jobs)} inputs")
-        advice = f"when all are, `bgsub join {out}` checks and joins them"
-        self.session.log("summary", f"part {self.part} is done; {advice}")
 
-    def _jobs(self, given: Sequence[str], out: Path) -> list[Job]:
-        """Decide where the results of each input go, as the first part did that came."""
-        from bgsub.cluster.parts import PartsList, Unit, load_parts
+@opts.command(
+    "join",
+    "bgsub run day.mp4 --segment 10m --part 1/8 --out day/   and 2/8 … 8/8 elsewhere",
+    "bgsub join day/                                         when all are done",
+)
+@opts.argument("out", "DIR")
+def join_command(session: Session, out: str) -> None:
+    """Put together what `bgsub run --part` wrote to DIR, or say what is missing and how to make it.
 
-        jobs = plan(given, out, subfolders=True, keep=True)
-        earlier = load_parts(out)
-        units = tuple(Unit(job.input, job.out.name) for job in jobs)
-        if earlier is not None and [unit.input for unit in earlier.units] == list(given):
-            units = earlier.units
-        PartsList(units, self.part.of).save(out)
-        return [
-            Job(unit.input, out / unit.folder, number, len(units))
-            for number, unit in enumerate(units, start=1)
-        ]
+    Segments of a film become one folder of results; the results of a batch are checked against
+    their run.json. The exit code is 6 while something is missing.
+    """
+    from bgsub.cluster.parts import join
 
-    def _do_film(self, job: Job) -> None:
-        """Do some segments of a film; a film that is one piece belongs to the first part."""
-        from bgsub.cluster.parts import PartsList, Unit, common_plan
-        from bgsub.segments.plan import load_plan
-        from bgsub.segments.run import announce, is_one_piece, run_segments
-
-        options = self.work.options
-        PartsList((Unit(job.input, "."),), self.part.of).save(job.out)
-        film = None
-        if not is_one_piece(job.input, options):
-            film = common_plan(job.input, job.out, options)
-        if film is None or len(film.segments) == 1:
-            if self.part.number == 1:
-                do_job(job, replace(self.work, skip=False), self.session)
-            else:
-                self._say_idle("the film is one piece, which part 1 does")
-            return
-        announce(film, job.out)
-        mine = self.part.pick([segment.number for segment in film.segments])
-        numbers = sorted(set(mine) & set(film.missing(job.out)))
-        film = load_plan(job.out)
-        if self.processes > 1 and len(numbers) > 1:
-            segments_side_by_side(film, numbers, job, self.work, self.session)
-        else:
-            with make_progress(self.session) as progress:
-                run_segments(job.input, job.out, film, numbers, progress)
-        if not mine:
-            self._say_idle(f"there are only {len(film.segments)} segments")
-
-    def _say_idle(self, what: str) -> None:
-        self.session.log("note", f"part {self.part} has nothing to do: {what}")
+    with make_progress(session) as progress:
+        joined = join(Path(out), progress=lambda done, total: progress("check", done, total))
+    if joined.what == "segments":
+        session.log("summary", f"{joined.units} segments are joined")
+    elif joined.what == "inputs":
+        session.log("summary", f"the results of {joined.units} inputs are complete")
+    log_results(joined.out, session)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli.events import find_region, read_ignored
+from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, asked_to_stop
-from bgsub.cli.options import chosen, command, named, out_option, section
+from bgsub.cli.results import read_ignored, read_places
 from bgsub.errors import Interrupted
 from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.options import check_areas
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bgsub.live.analysis import Sought
 
 
-@command(
+@opts.command(
     "watch",
     "bgsub watch rtsp://camera/stream --out clips/ --keep 10G",
     "bgsub watch /dev/video0 --out clips/ --on-event 'notify-send {event} {file}'",
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     "bgsub watch rtsp://camera/stream --regions yard.json --region gate --out clips/",
     "bgsub watch - --size 640x480 --pixel-format yuv420p --rate 25 --out clips/ < raw.yuv",
 )
-@click.argument("source", metavar="SOURCE")
-@out_option("Folder for clips.")
-@section("Stream", kind=StreamOptions)
-@section("Stream", kind=WatchOptions)
-@section("Model", kind=WatchOptions)
-@named("shadows", "sensitivity", "min_area", "fill_holes", section="Masks")
-@section("Events", kind=PlaceOptions)
-@section("Events", kind=WatchOptions)
-@section("Supervision", kind=WatchOptions)
-@section("Resources", kind=WatchOptions)
+@opts.argument("source", "SOURCE", type=str)
+@opts.out_option("Folder for clips.")
+@opts.section("Stream", kind=StreamOptions)
+@opts.section("Stream", kind=WatchOptions)
+@opts.section("Model", kind=WatchOptions)
+@opts.named("shadows", "sensitivity", "min_area", "fill_holes", section="Masks")
+@opts.section("Events", kind=PlaceOptions)
+@opts.section("Events", kind=WatchOptions)
+@opts.section("Supervision", kind=WatchOptions)
+@opts.section("Resources", kind=WatchOptions)
 def watch_command(session: Session, source: str, out: str, **params: Any) -> None:
     """Watch SOURCE: a URL (rtsp, http, tcp, udp, …), a camera, a file, or - for a pipe.
 
@@ -49,26 +49,23 @@ def watch_command(session: Session, source: str, out: str, **params: Any) -> Non
     from bgsub.live.watcher import Watcher
 
     sought = _sought(params)
-    stream = read_source(source, chosen(StreamOptions, params))
+    stream = read_source(source, opts.chosen(StreamOptions, params))
     with session.about(stream.name):
         watcher = Watcher(
             stream,
             Path(out),
-            chosen(WatchOptions, params),
+            opts.chosen(WatchOptions, params),
             say=click.echo,
             note=lambda text, kind: session.log(kind, text),
             sought=sought,
         )
         with asked_to_stop() as stop:
             watcher.run(stop)
-        _sum_up(watcher.status.events, session)
+        events = watcher.status.events
+        noun = "event" if events == 1 else "events"
+        session.log("summary", f"{session.input}: {events or 'no'} {noun}", events=events)
         if stop.is_set():
             raise Interrupted("stopped; no event is open, and every clip is finished")
-
-
-def _sum_up(events: int, session: Session) -> None:
-    noun = "event" if events == 1 else "events"
-    session.log("summary", f"{session.input}: {events or 'no'} {noun}", events=events)
 
 
 def _sought(params: dict[str, Any]) -> Sought:
@@ -76,17 +73,13 @@ def _sought(params: dict[str, Any]) -> Sought:
     from bgsub.live.analysis import Sought
     from bgsub.segmenter.protocol import MaskOptions
     from bgsub.tracking.events import EventFilter
-    from bgsub.tracking.regions import read_regions
 
-    places = chosen(PlaceOptions, params)
+    places = opts.chosen(PlaceOptions, params)
     check_areas(params["min_area"], places.max_area)
+    regions, region = read_places(places)
     return Sought(
         masks=MaskOptions(params["shadows"], params["sensitivity"], None, params["fill_holes"]),
         min_area=params["min_area"],
-        counted=EventFilter(
-            max_area=places.max_area,
-            region=find_region(places),
-            ignored=read_ignored(places),
-        ),
-        regions=() if places.regions is None else tuple(read_regions(Path(places.regions))),
+        counted=EventFilter(max_area=places.max_area, region=region, ignored=read_ignored(places)),
+        regions=regions,
     )

@@ -8,10 +8,10 @@ import os
 import platform
 import re
 import shlex
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from bgsub.errors import (
     BatchError,
@@ -23,15 +23,16 @@ from bgsub.errors import (
     is_or_are,
 )
 from bgsub.options import RunOptions
-from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.manifest import input_identity, load_manifest
 from bgsub.pipeline.results import check_unchanged, is_complete
-from bgsub.runtime.files import write_file
+from bgsub.runtime.files import read_json, write_file
 from bgsub.segments.plan import (
     FOLDER,
     PLAN,
     SegmentPlan,
     load_plan,
     segment_folder,
+    segments_of,
 )
 from bgsub.segments.run import finish
 
@@ -39,13 +40,12 @@ LIST = ".parts.json"
 """In the folder of results: all inputs of a batch, and where the results of each go."""
 
 _VERSION = 1
-AnyUnit = TypeVar("AnyUnit")
-
 _PART = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 
+AnyUnit = TypeVar("AnyUnit")
 
-@dataclass(frozen=True)
-class Part:
+
+class Part(NamedTuple):
     """One of so many parts of some work: every `of`-th unit, from unit `number` (from 1) on."""
 
     number: int
@@ -55,13 +55,7 @@ class Part:
         return f"{self.number}/{self.of}"
 
     def pick(self, units: Sequence[AnyUnit]) -> list[AnyUnit]:
-        """Return the units of this part.
-
-        Examples
-        --------
-        >>> Part(2, 3).pick([1, 2, 3, 4, 5, 6, 7])
-        [2, 5]
-        """
+        """Return the units of this part."""
         return list(units[self.number - 1 :: self.of])
 
 
@@ -74,19 +68,14 @@ def parse_part(text: str) -> Part:
     return Part(int(match[1]), int(match[2]))
 
 
-@dataclass(frozen=True)
-class Unit:
-    """An input and the name of the folder that its results go to, within that of the batch.
-
-    The only input of a run has the folder itself, ``.``.
-    """
+class Unit(NamedTuple):
+    """An input, and the folder of its results within that of the batch: ``.`` is that itself."""
 
     input: str
     folder: str
 
 
-@dataclass(frozen=True)
-class PartsList:
+class PartsList(NamedTuple):
     """All units of a batch, in the order of the inputs, and the number of parts."""
 
     units: tuple[Unit, ...]
@@ -97,44 +86,34 @@ class PartsList:
         return Part(place % self.of + 1, self.of)
 
     def save(self, out: Path) -> None:
-        """Write the list into a folder; another one for the same units is replaced.
-
-        OutputError if the folder cannot be written, or holds the list of other units.
-        """
+        """Write the list into a folder; OutputError if that holds the list of other units."""
         earlier = load_parts(out)
         if earlier is not None and earlier.units != self.units:
             message = f"{out}: was begun with the parts of other inputs"
             raise OutputError(f"{message}; give the same, or choose another --out")
         if earlier == self:
             return
-        plain = {"version": _VERSION, "of": self.of, "units": [asdict(unit) for unit in self.units]}
+        units = [unit._asdict() for unit in self.units]
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(out, error, "choose another --out") from error
+        plain = {"version": _VERSION, "of": self.of, "units": units}
         write_file(out / LIST, json.dumps(plain, indent=1).encode() + b"\n")
 
 
 def load_parts(out: Path) -> PartsList | None:
     """Read the list of a folder of results, None if there is none; InputError if it is damaged."""
-    path = out / LIST
-    try:
-        return _parts_list(json.loads(path.read_text(encoding="utf-8")))
-    except (FileNotFoundError, NotADirectoryError):
+    if not (out / LIST).exists():
         return None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        message = f"{path}: is no list of parts ({error}); remove it, and run all parts again"
-        raise InputError(message) from error
+    advice = "; remove it, and run all parts again"
+    return read_json(out / LIST, "list of parts", _parts_list, advice=advice)
 
 
 def _parts_list(plain: Any) -> PartsList:
     units, of = tuple(Unit(**unit) for unit in plain["units"]), plain["of"]
-    for unit in units:
-        name = str(unit.folder)
-        is_inside = name == "." or (name not in {"", ".."} and Path(name).name == unit.folder)
-        if not is_inside:
+    for _, name in units:
+        if name != "." and (name in {"", ".."} or Path(name).name != name):
             raise ValueError(f"{name[:40]!r} is the name of no folder in it")
     if plain["version"] != _VERSION or type(of) is not int or of < 1 or not units:
         raise ValueError(f"it has {len(units)} units in {of!r} parts")
@@ -142,10 +121,9 @@ def _parts_list(plain: Any) -> PartsList:
 
 
 def put_first(path: Path, text: str) -> bool:
-    """Write a file that others may write at the same time, here or on other machines.
+    """Write a file unless others, here or on other machines, have been the first.
 
-    One that is there is left alone, be it since a moment ago. Return whether it is this text that
-    is there; OutputError if it cannot be written.
+    Return whether it is this text that is there; OutputError if it cannot be written.
     """
     partial = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}")
     try:
@@ -168,11 +146,11 @@ def common_plan(footage: str, out: Path, options: RunOptions) -> SegmentPlan:
     """Return the plan of a video that all its parts follow: the first one that is made.
 
     It is kept in the folder of results if the video is divided. OutputError if that holds segments
-    of another video or other options, or cannot be written; BgsubError as for `bgsub.open_source`.
+    of another video or other options, or cannot be written.
     """
     path = out / FOLDER / PLAN
     if not path.exists():
-        plan = SegmentPlan.draft(footage, options).divided(footage)
+        plan = SegmentPlan(input_identity(footage), options, segments_of(footage, options))
         if len(plan.segments) < 2:
             return plan
         folder = path.parent
@@ -194,11 +172,7 @@ def common_plan(footage: str, out: Path, options: RunOptions) -> SegmentPlan:
     return earlier
 
 
-_NAMED = 10
-
-
-@dataclass(frozen=True)
-class Joined:
+class Joined(NamedTuple):
     """What was joined: so many "inputs" or "segments", or "results" that were complete already."""
 
     out: Path
@@ -209,10 +183,9 @@ class Joined:
 def join(out: Path, *, progress: Callable[[int, int], None] | None = None) -> Joined:
     """Join the segments of a video, or check the results of a batch, that parts have made.
 
-    Reads every file of a batch once, for its SHA-256; `progress` is called with the results that
-    were checked and their number. BatchError if something is missing or damaged, with the parts
-    that make it; InputError if there is nothing to join; OutputError if the results cannot be
-    written.
+    Reads every file of a batch once; `progress` is called with the results that were checked and
+    their number. BatchError names what is missing or damaged and the parts that make it; InputError
+    if there is nothing to join.
     """
     parts = load_parts(out)
     if (out / FOLDER / PLAN).exists():
@@ -227,9 +200,9 @@ def join(out: Path, *, progress: Callable[[int, int], None] | None = None) -> Jo
         _check_results(out)
         joined = Joined(out, 1, "results")
     elif parts is not None:
-        unit = shlex.quote(parts.units[0].input)
-        message = f"{out}: nothing of {parts.units[0].input} is there yet"
-        raise BatchError(f"{message}; run `bgsub run {unit} --part 1/{parts.of} …` again")
+        name = parts.units[0].input
+        again = f"run `bgsub run {shlex.quote(name)} --part 1/{parts.of} …` again"
+        raise BatchError(f"{out}: nothing of {name} is there yet; {again}")
     elif out.is_dir():
         message = f"{out}: holds nothing to join"
         raise InputError(f"{message}; it is for what `bgsub run --part` or --segment left there")
@@ -241,13 +214,12 @@ def join(out: Path, *, progress: Callable[[int, int], None] | None = None) -> Jo
 
 
 def _some(names: Sequence[Any]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(str(name) for name in names[:_NAMED]) + more
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return ", ".join(map(str, names[:10])) + more
 
 
-def _parts(parts: Sequence[Part]) -> str:
-    different = sorted(set(parts), key=lambda part: part.number)
-    return f"--part {_some(different)}"
+def _again(parts: Iterable[Part]) -> str:
+    return f"run again --part {_some(sorted(set(parts)))}"
 
 
 def _check_segments(out: Path, plan: SegmentPlan, parts: PartsList | None) -> None:
@@ -258,7 +230,7 @@ def _check_segments(out: Path, plan: SegmentPlan, parts: PartsList | None) -> No
         many = f"{len(missing)} of {total} segments of {name} {is_or_are(len(missing))} missing"
         advice = "make them with the same `bgsub run` and --resume"
         if parts is not None:
-            advice = f"run again {_parts([parts.part_of(number - 1) for number in missing])}"
+            advice = _again(parts.part_of(number - 1) for number in missing)
         raise BatchError(f"{out}: {many} ({_some(missing)}); {advice}")
     for segment in plan.segments:
         folder = segment_folder(out, segment.number)
@@ -283,26 +255,26 @@ def _check_results(folder: Path) -> None:
 
 def _check_batch(out: Path, parts: PartsList, progress: Callable[[int, int], None]) -> None:
     """Raise BatchError unless the results of all inputs are there."""
-    missing, damaged = [], []
+    total = len(parts.units)
+    missing: list[str] = []
+    damaged: list[str] = []
+    again: list[Part] = []
     for place, unit in enumerate(parts.units):
-        progress(place, len(parts.units))
-        folder = out / unit.folder
-        if not is_complete(folder):
-            missing.append(place)
-            continue
+        progress(place, total)
         try:
-            _check_results(folder)
+            if is_complete(out / unit.folder):
+                _check_results(out / unit.folder)
+                continue
+            missing.append(unit.input)
         except InputError as error:
-            damaged.append((place, str(error)))
-    progress(len(parts.units), len(parts.units))
-    if not missing and not damaged:
-        return
+            damaged.append(str(error))
+        again.append(parts.part_of(place))
+    progress(total, total)
     said = []
     if missing:
-        names = [parts.units[place].input for place in missing]
-        many = f"{len(missing)} of {len(parts.units)} inputs {is_or_are(len(missing))} missing"
-        said.append(f"{many} ({_some(names)})")
+        many = f"{len(missing)} of {total} inputs {is_or_are(len(missing))} missing"
+        said.append(f"{many} ({_some(missing)})")
     if damaged:
-        said.append(f"{len(damaged)} damaged ({damaged[0][1]}; remove its folder)")
-    again = [parts.part_of(place) for place in [*missing, *(place for place, _ in damaged)]]
-    raise BatchError(f"{out}: {', '.join(said)}; run again {_parts(again)}")
+        said.append(f"{len(damaged)} damaged ({damaged[0]}; remove its folder)")
+    if said:
+        raise BatchError(f"{out}: {', '.join(said)}; {_again(again)}")

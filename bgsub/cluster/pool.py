@@ -3,43 +3,37 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import math
-import os
 import re
-import subprocess
-import sys
-import tempfile
 import time
 import uuid
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from bgsub.errors import BgsubError, UsageError, plural
+from bgsub.runtime.processes import ask_child
 from bgsub.runtime.threads import own_threads
 from bgsub.version import __version__, how_to_install
 
 notes = logging.getLogger("bgsub.notes")
 
-_SAID_EVERY_S = 60.0
-
-
-class NoWorkersError(UsageError):
-    """A cluster in which nobody works: none of its workers is left, or its scheduler is gone."""
-
+_PATIENCE_S, _LOOK_S, _SAID_EVERY_S, _ABSENCE = 15.0, 10.0, 60.0, "1h"
+"""Seconds for a scheduler to answer, between two looks at its workers, and between two notes that
+there are none; and for how long there may be none, in Dask's words."""
 
 TRIES = 3
 """Tries of a task on machines that die of it."""
 
-_LOCAL = re.compile(r"local(?::([0-9]{1,4}))?")
+_LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _REMOTE = re.compile(r"(tcp|tls|ws|wss|ucx)://[^/]+:[0-9]{1,5}/?")
-_PATIENCE_S = 15.0
-_LOOK_S = 10.0
-_ABSENCE = "1h"
+
+
+class NoWorkersError(UsageError):
+    """A cluster in which nobody works: none of its workers is left, or its scheduler is gone."""
 
 
 class TaskLostError(BgsubError):
@@ -47,19 +41,11 @@ class TaskLostError(BgsubError):
 
 
 @dataclass(frozen=True)
-class Task:
-    """A function of a module that workers can import, and its arguments."""
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    name: str
-
-
 class Pool:
     """Workers of a cluster; its address stands in messages as it was given."""
 
-    def __init__(self, client: Any, address: str) -> None:
-        self._client, self._address = client, address
+    _client: Any
+    _address: str
 
     def slots(self) -> dict[str, int]:
         """Count the tasks that the workers of each machine do at the same time, by its address."""
@@ -71,20 +57,20 @@ class Pool:
             found[host] = found.get(host, 0) + int(threads)
         return found
 
-    def do(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Any]]:
+    def do(self, tasks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
         """Do tasks, and yield the place and the result of each as it is ready.
 
-        The result is what the function returns, the error that it raised, or TaskLostError; a task
-        whose worker dies is done by another one. NoWorkersError if the cluster has had no worker
-        for an hour, or for as long as Dask's ``distributed.scheduler.no-workers-timeout`` says, or
-        its scheduler is gone.
+        A task is a function of a module that workers can import, and its arguments. The result is
+        what the function returns, the error that it raised, or TaskLostError; a task whose worker
+        dies is done by another one. NoWorkersError if the scheduler is gone, or the cluster has had
+        no worker for as long as ``distributed.scheduler.no-workers-timeout`` says, an hour by
+        default.
         """
         places = {}
         for place, task in enumerate(tasks):
-            key = f"{task.name}-{uuid.uuid4().hex}"
-            call = (__version__, task.function, *task.arguments)
-            future = self._client.submit(_call_of_version, *call, key=key, pure=False)
-            places[future] = place
+            key = f"bgsub-run-{uuid.uuid4().hex}"
+            call = (_call_of_version, __version__, *task)
+            places[self._client.submit(*call, key=key, pure=False)] = place
         try:
             for future in self._completed(places):
                 yield places.pop(future), _result(future)
@@ -101,11 +87,10 @@ class Pool:
         from distributed import as_completed
         from distributed.scheduler import NoValidWorkerError, NoWorkerError
 
-        most_s = parse_timedelta(
-            dask.config.get("distributed.scheduler.no-workers-timeout", None) or _ABSENCE
-        )
+        name, patience = f"--scheduler {self._address}", "distributed.scheduler.no-workers-timeout"
+        most_s = parse_timedelta(dask.config.get(patience, None) or _ABSENCE)
         none = NoWorkersError(
-            f"--scheduler {self._address}: had no worker for {_in_words(most_s)}; "
+            f"{name}: had no worker for {_in_words(most_s)}; "
             f"start some with `dask worker {self._address}`"
         )
         left, since, told_s = set(futures), math.inf, 0.0
@@ -113,8 +98,7 @@ class Pool:
             try:
                 for future in as_completed(list(left), loop=self._client.loop, timeout=_LOOK_S):
                     if future.cancelled():
-                        message = f"--scheduler {self._address}: the scheduler is gone"
-                        raise NoWorkersError(f"{message}; start it again")
+                        raise NoWorkersError(f"{name}: the scheduler is gone; start it again")
                     # The scheduler may have the same patience, and be the first to lose it.
                     if isinstance(future.exception(), NoValidWorkerError | NoWorkerError):
                         raise none
@@ -167,7 +151,7 @@ def connect(address: str) -> Iterator[Pool]:
     or nobody answers there.
     """
     local = _LOCAL.fullmatch(address)
-    if (local is None and _REMOTE.fullmatch(address) is None) or (local and local[1] == "0"):
+    if local is None and _REMOTE.fullmatch(address) is None:
         message = f"--scheduler {address}: must be tcp://HOST:PORT, local or local:N"
         raise UsageError(message)
     if find_spec("distributed") is None:
@@ -184,16 +168,10 @@ def connect(address: str) -> Iterator[Pool]:
         stack.enter_context(dask.config.set(settings))
         place: Any = address
         if local is not None:
-            place = stack.enter_context(
-                LocalCluster(
-                    n_workers=int(local[1] or own_threads(None, 1)),
-                    threads_per_worker=1,
-                    dashboard_address=None,
-                    # The work is done in processes of their own, which keep to --memory.
-                    memory_limit=0,
-                    silence_logs=logging.CRITICAL,
-                )
-            )
+            # The work is done in processes of their own, which keep to --memory.
+            workers = {"n_workers": int(local[1] or own_threads(None, 1)), "threads_per_worker": 1}
+            quiet = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
+            place = stack.enter_context(LocalCluster(**workers, **quiet, memory_limit=0))
         client = _client(place, address, stack)
         if not client.nthreads():
             notes.info("%s has no worker yet; waiting for some", address)
@@ -213,16 +191,14 @@ def _client(place: Any, address: str, stack: contextlib.ExitStack) -> Any:
                 distributed.Client(place, timeout=_PATIENCE_S, set_as_default=False)
             )
         found = client.get_versions()
-    except Exception as error:
-        # What another version says may be misunderstood in any way.
+    except Exception as error:  # what another version says may be misunderstood in any way
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
         message = f"--scheduler {address}: no Dask scheduler answers there ({reason})"
         advice = f"check the address, and that it runs Dask {distributed.__version__}, as here"
         raise UsageError(f"{message}; {advice}") from error
     own = found["client"]["packages"]["distributed"]
-    others = {"the scheduler": found["scheduler"]}
-    others |= {f"the worker {name}": facts for name, facts in found["workers"].items()}
-    for who, facts in others.items():
+    workers = {f"the worker {name}": facts for name, facts in found["workers"].items()}
+    for who, facts in {"the scheduler": found["scheduler"], **workers}.items():
         theirs = facts["packages"]["distributed"]
         if theirs != own:
             message = f"--scheduler {address}: {who} has Dask {theirs}, and here is {own}"
@@ -254,55 +230,10 @@ def slots_here(slots: dict[str, int]) -> int:
     return max(own, slots.get(get_address_host(worker.address), own), 1)
 
 
-_CHILD_LOOK_S = 0.5
-_STOP_S = 30.0
-_TAIL = 4000
-
-
 def do_in_child(module: str, request: dict[str, Any], slots: dict[str, int]) -> dict[str, Any]:
-    """Run a module as a program, send it a request and return its reply, both a line of JSON.
+    """Do a task of this worker in a process of its own; see `ask_child`.
 
-    What kills a process (a library that crashes, the system that needs memory) takes no worker with
-    it then, and memory is given back after each task. The program must stop when its stdin ends:
-    its worker is gone then. ``jobs`` is added to the request, the tasks that share this machine
-    (see `Pool.slots`). Without a reply, ``died`` has the exit code and ``last_line`` what was said
-    last.
+    ``jobs`` is added to the request, the tasks that share this machine (see `Pool.slots`).
     """
-    is_cancelled = cancelled()
-    line = json.dumps({**request, "jobs": slots_here(slots)}) + "\n"
-    with (
-        tempfile.TemporaryFile() as reply,
-        tempfile.TemporaryFile() as said,
-        subprocess.Popen(  # noqa: S603 - this Python, and a module that the client names
-            # Without the current folder on its path: it may hold films, and a click.py among them.
-            [sys.executable, "-P", "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=reply,
-            stderr=said,
-        ) as child,
-    ):
-        asked = cast("BinaryIO", child.stdin)
-        try:
-            with contextlib.suppress(BrokenPipeError):
-                asked.write(line.encode())
-                asked.flush()
-            while child.poll() is None and not is_cancelled():
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(_CHILD_LOOK_S)
-        finally:
-            with contextlib.suppress(BrokenPipeError):
-                asked.close()  # which stops it
-            try:
-                code = child.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                code = child.wait()
-        reply.seek(0)
-        text = reply.read()
-        said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
-        lines = said.read().decode(errors="replace").split("\n")
-    try:
-        found: dict[str, Any] = json.loads(text)
-    except ValueError:
-        return {"died": code, "last_line": next((line for line in lines[::-1] if line.strip()), "")}
-    return found
+    asked = {**request, "jobs": slots_here(slots)}
+    return ask_child(module, asked, cancelled(), keeps_stderr=True)

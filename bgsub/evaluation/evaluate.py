@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +34,9 @@ _MASK_THRESHOLD = 128
 
 @dataclass(frozen=True)
 class Pair:
-    """One sequence to be evaluated: what `open_masks` and `open_truth` take.
+    """One sequence: what `open_masks` and `open_truth` take, and what `match` does.
 
-    Attributes
-    ----------
-    offset : int, optional
-        Frame number less number of the truth; found by the rules of `match` by default.
-    footage : str, optional
-        What the masks were made of; known to results and to CDnet's layout.
+    The footage is what the masks were made of, by default what results and CDnet's layout say.
     """
 
     masks: str
@@ -51,8 +46,7 @@ class Pair:
     name: str | None = None
 
 
-@dataclass(frozen=True)
-class FrameCounts:
+class FrameCounts(NamedTuple):
     """Counts of one frame: its number, the name of its truth, the counts."""
 
     frame: int
@@ -60,8 +54,7 @@ class FrameCounts:
     counts: Counts
 
 
-@dataclass(frozen=True, eq=False)
-class WorstFrame:
+class WorstFrame(NamedTuple):
     """A frame with many wrong pixels; `verdicts` holds codes of `Verdict`, shape (h, w)."""
 
     frame: int
@@ -71,24 +64,10 @@ class WorstFrame:
 
 @dataclass(eq=False)
 class SequenceScore:
-    """Result of one sequence.
+    """Result of one sequence, its frames without those of which no pixel is scored.
 
-    Attributes
-    ----------
-    frames : list of FrameCounts
-        In order; those without any scored pixel left out.
-    counts : Counts
-        Their sum.
-    threshold : float
-        Level from which a pixel counted as foreground.
-    worst : list of WorstFrame
-        Those with the largest share of wrong pixels, the worst first.
-    curve : ScoreCurve, optional
-        Only of scores.
-    footage : str, optional
-        What the masks were made of, if it is there.
-    notes : list of str
-        What a user should know.
+    `threshold` is the level from which a pixel counted as foreground, `worst` the frames with the
+    largest share of wrong pixels, the worst first, and `curve` only of scores.
     """
 
     name: str
@@ -108,16 +87,8 @@ class SequenceScore:
 class Evaluation:
     """Results of some sequences.
 
-    Attributes
-    ----------
-    total : Counts
-        Summed over the sequences; of scores those at the one threshold that is best for all.
-    means : dict
-        Of the measures of the sequences, by name.
-    threshold : float, optional
-        Of the total; None for masks.
-    curve : ScoreCurve, optional
-        Of all scores together.
+    `total` is summed over them; of scores it is at `threshold`, the one that is best for all, and
+    `curve` is of all together. `means` are those of the measures of the sequences, by name.
     """
 
     sequences: list[SequenceScore]
@@ -195,7 +166,7 @@ class _Sequence:
             threshold = curve.best_threshold() if threshold is None else threshold
         threshold = _MASK_THRESHOLD if threshold is None else threshold
         frames: list[FrameCounts] = []
-        heap: list[tuple[float, int, WorstFrame]] = []
+        worst: list[tuple[float, int, WorstFrame]] = []
         for index, image, classes in self._pictures("evaluate"):
             verdicts = (2 * classes + (image >= _level(threshold))).astype(np.uint8)
             counts = Counts.of(verdicts)
@@ -206,9 +177,8 @@ class _Sequence:
             frames.append(FrameCounts(frame, Path(label).name, counts))
             if self.options.worst and counts.wrong:
                 share = counts.wrong / sum(counts)
-                heapq.heappush(heap, (share, -index, WorstFrame(frame, counts, verdicts)))
-                if len(heap) > self.options.worst:
-                    heapq.heappop(heap)
+                worst.append((-share, index, WorstFrame(frame, counts, verdicts)))
+                worst = sorted(worst)[: self.options.worst]
         if not frames:
             message = f"{self.pair.truth}: none of its pixels is scored"
             raise InputError(f"{message}; all are 85 or 170, or outside {self.truth.roi_path}")
@@ -220,7 +190,7 @@ class _Sequence:
             frames,
             Counts.sum(frame.counts for frame in frames),
             threshold,
-            [entry[2] for entry in sorted(heap, reverse=True)],
+            [entry[2] for entry in worst],
             curve,
             self.pair.footage or self.masks.footage or self.truth.footage,
             self._notes(threshold),

@@ -26,10 +26,9 @@ from bgsub.pipeline.results import MANIFEST, has_results
 from bgsub.runtime.files import check_plain
 from bgsub.video import pyav
 from bgsub.video.arrays import ArraySource, is_zarr
-from bgsub.video.image_files import list_directory
 from bgsub.video.images import Image, count_pages, is_image_name, read_image
 from bgsub.video.sink import find_written
-from bgsub.video.source import is_there, listed_images, open_source
+from bgsub.video.source import is_there, list_directory, listed_images, open_source
 
 Kind = Literal["mask", "scores"]
 Numbers = NDArray[np.int64]
@@ -40,10 +39,7 @@ _DEEP = re.compile(r"gray(?:9|10|12|14|16)(?:le|be)")
 def numbers_of(files: Sequence[Path]) -> list[int | None]:
     """Return the number in each file's name: of the last group of digits that tells them apart.
 
-    Examples
-    --------
-    >>> numbers_of([Path("in000012.jpg")]), numbers_of([Path("s3_008_v2.png"), Path("s3_9_v2.png")])
-    ([12], [8, 9])
+    in000012.jpg has 12; s3_008_v2.png and s3_9_v2.png have 8 and 9.
     """
     groups = [re.findall(r"[0-9]+", file.stem) for file in files]
     which = -1
@@ -111,10 +107,7 @@ class GreyVideo:
     def pick(self, positions: Sequence[int]) -> Iterator[Image]:
         """Yield the frames at increasing positions, (h, w); of 16 bits where the file has them.
 
-        Raises
-        ------
-        InputError
-            If one is damaged or missing.
+        Raises InputError if one is damaged or missing.
         """
         source = self._source
         if isinstance(source, ArraySource) and source.pixel_format == "gray16":
@@ -180,15 +173,11 @@ class MaskFiles:
 
     Attributes
     ----------
-    path : str
-        As it was given.
     numbers : ndarray of int64, shape (n,)
         Frame numbers, increasing: of a run those of its errors.csv and of a video positions, both
-        counted from 1; of images the numbers in their names.
+        from 1; of images the numbers in their names, and then `is_named`.
     name : str
         Of the sequence, guessed from the folders.
-    is_named : bool
-        Whether the numbers are those of file names.
     counts_from_0, named_from_0 : bool
         Whether the names number the first frame 0: one does; or they are of the kind b00247.png.
     of_run, left_out : bool
@@ -201,8 +190,6 @@ class MaskFiles:
         Pixels outside are not scored, ndarray of bool, shape (h, w); and where that comes from.
     span : tuple of int, optional
         Numbers of the first and last picture that is scored, of temporalROI.txt.
-    notes : tuple of str
-        What a user should know.
     """
 
     path: str
@@ -405,21 +392,11 @@ def classify(image: Image, label: str, threshold: float | None = None) -> NDArra
 
 @dataclass(frozen=True, eq=False)
 class Matching:
-    """Masks and pictures of the truth that belong together, in increasing order.
+    """Masks and pictures of the truth that belong together: their places, in increasing order.
 
-    Attributes
-    ----------
-    masks, truths : ndarray of int64, shape (n,)
-        Positions among the pictures of both.
-    frames : ndarray of int64, shape (n,)
-        Frame numbers of the masks.
-    offset : int or None
-        What is added to the truth's number to give the frame's; None where the names of the input
-        decide.
-    rule : str
-        How it was found, for people.
-    unmatched : int
-        Pictures of the truth that are to be scored but have no mask.
+    `frames` are the masks' numbers, and `offset` is what is added to the truth's to give them, None
+    where the names of the input decide. `rule` says how it was found; `unmatched` pictures of the
+    truth are to be scored but have no mask.
     """
 
     masks: Numbers
@@ -440,15 +417,9 @@ def match(
 ) -> Matching:
     """Find which picture of the truth belongs to which mask.
 
-    Parameters
-    ----------
-    offset : int, optional
-        Frame number of the masks less number of the truth.
-    footage : str, optional
-        What the masks were made of; what they know themselves and what lies beside the truth by
-        default.
-    common : bool
-        Let either have pictures that the other lacks.
+    `offset` is the number of a mask less that of its truth. The footage is by default what the
+    masks know themselves, or what lies beside the truth. With `common` either may have pictures
+    that the other lacks.
     """
     rule = f"by number with offset {offset}"
     named = None if offset is not None else _by_footage(masks, truth, footage)

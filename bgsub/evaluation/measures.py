@@ -27,16 +27,7 @@ class Verdict:
 
 
 class Counts(NamedTuple):
-    """Scored pixels: true and false positives, false and true negatives.
-
-    Examples
-    --------
-    >>> counts = Counts(tp=6, fp=2, fn=4, tn=88)
-    >>> counts.measures()["precision"], counts.measures()["recall"], counts.measures()["pwc"]
-    (0.75, 0.6, 6.0)
-    >>> print(Counts(0, 0, 0, 100).f_measure, Counts(0, 1, 0, 99).f_measure)
-    None 0.0
-    """
+    """Scored pixels: true and false positives, false and true negatives."""
 
     tp: int = 0
     fp: int = 0
@@ -101,14 +92,9 @@ _LEVELS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class ScoreCurve:
-    """How many pixels of foreground and background have each score.
+    """How many scored pixels of the truth's foreground and background have each score, (65536,).
 
     A pixel is marked when its score is at or above the threshold.
-
-    Attributes
-    ----------
-    positives, negatives : ndarray of int64, shape (65536,)
-        Scored pixels of the truth's foreground and background, by score.
     """
 
     positives: NDArray[np.int64]

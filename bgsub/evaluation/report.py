@@ -32,18 +32,8 @@ SCHEMA_VERSION = 1
 """Of the JSON listing."""
 
 _RATIOS = {*MEASURES, "average_precision"}
-_TITLES = {
-    "average_precision": "AP",
-    "f_measure": "F",
-    "iou": "IoU",
-    "fpr": "FPR",
-    "fnr": "FNR",
-    "pwc": "PWC %",
-    "tp": "TP",
-    "fp": "FP",
-    "fn": "FN",
-    "tn": "TN",
-}
+_TITLES = {"average_precision": "AP", "f_measure": "F", "iou": "IoU", "pwc": "PWC %"}
+_TITLES |= {name: name.upper() for name in ("fpr", "fnr", "tp", "fp", "fn", "tn")}
 _CURVE_POINTS = 256
 
 Row = dict[str, Any]
@@ -174,16 +164,17 @@ def _n_frames(evaluation: Evaluation) -> int:
 
 Picture = NDArray[np.uint8]
 
-# Okabe and Ito's vermillion and sky blue, which people with any colour vision tell apart, also by
-# their lightness; in OpenCV's order.
-FALSE_POSITIVE, FALSE_NEGATIVE = (0, 94, 213), (233, 180, 86)
-TRUE_POSITIVE, TRUE_NEGATIVE, UNSCORED = (255, 255, 255), (0, 0, 0), (96, 96, 96)
+# In OpenCV's order, by codes of `Verdict`; wrong are Okabe and Ito's vermillion and sky blue, which
+# people with any colour vision tell apart, also by their lightness.
+PALETTE = np.full((6, 3), 96, np.uint8)
+PALETTE[Verdict.TN], PALETTE[Verdict.TP] = 0, 255
+PALETTE[Verdict.FP], PALETTE[Verdict.FN] = (0, 94, 213), (233, 180, 86)
 
 _LEGEND = (
-    ("true positive", TRUE_POSITIVE),
-    ("false positive", FALSE_POSITIVE),
-    ("false negative", FALSE_NEGATIVE),
-    ("not scored", UNSCORED),
+    ("true positive", Verdict.TP),
+    ("false positive", Verdict.FP),
+    ("false negative", Verdict.FN),
+    ("not scored", Verdict.UNSCORED),
 )
 _PANEL_WIDTH, _LINE, _GAP = 480, 26, 6
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
@@ -195,7 +186,7 @@ def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, titl
     On the right true positives are white, false ones vermillion and false negatives sky blue, each
     pixel enlarged to a square where frames are small; below is a legend. The title is ASCII.
     """
-    panels = [colored(verdicts)]
+    panels = [PALETTE[verdicts]]
     if frame is not None and frame.shape[:2] == verdicts.shape:
         panels.insert(0, frame)
     factor = max(1, -(-_PANEL_WIDTH // verdicts.shape[1]))
@@ -207,20 +198,12 @@ def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, titl
     wrong = f"{counts.fp} false positives   {counts.fn} false negatives"
     _write(head, f"{title}   F {_number(counts.f_measure)}   {wrong}", 8, width - 16)
     step = (width - 8) // len(_LEGEND)
-    for place, (text, color) in enumerate(_LEGEND):
+    for place, (text, verdict) in enumerate(_LEGEND):
         x = 8 + place * step
-        cv2.rectangle(legend, (x, 7), (x + 12, 19), color, cv2.FILLED)
+        cv2.rectangle(legend, (x, 7), (x + 12, 19), PALETTE[verdict].tolist(), cv2.FILLED)
         cv2.rectangle(legend, (x, 7), (x + 12, 19), (0, 0, 0), 1)
         _write(legend, text, x + 18, step - 28)
     return np.vstack([head, body, legend])
-
-
-def colored(verdicts: Picture) -> Picture:
-    """Return verdicts in their colours, shape (h, w, 3)."""
-    palette = np.full((6, 3), UNSCORED, np.uint8)
-    palette[Verdict.TN], palette[Verdict.TP] = TRUE_NEGATIVE, TRUE_POSITIVE
-    palette[Verdict.FP], palette[Verdict.FN] = FALSE_POSITIVE, FALSE_NEGATIVE
-    return palette[verdicts]
 
 
 def _number(value: float | None) -> str:

@@ -18,34 +18,21 @@ _SECONDS = Duration(zero=True)
 class _Moment(Rule):
     """A date with a time of day and without a zone, kept as ISO 8601 writes it."""
 
+    meaning = "a date and a time, such as 2026-05-01T22:00:00"
     metavar = "TIME"
 
-    def words(self) -> str:
-        """Return the rule in words."""
-        return "a date and a time, such as 2026-05-01T22:00:00"
-
-    def read(self, name: str, value: Any) -> str:
-        """Check the date."""
-        try:
-            moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-        except (TypeError, ValueError):
-            self.refuse(name, value)
+    def _convert(self, value: Any) -> str:
+        moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         has_time = isinstance(value, datetime) or len(value) > len("2026-05-01")
         if moment.tzinfo is not None or not has_time:
-            self.refuse(name, value)
+            raise ValueError(value)
         return moment.isoformat()
 
 
 @documented
 @dataclass(frozen=True, kw_only=True)
 class ClipOptions(Declared):
-    """How a film is cut into clips.
-
-    Raises
-    ------
-    UsageError
-        For a value out of range, or options that exclude each other.
-    """
+    """How a film is cut into clips; UsageError for a value out of range."""
 
     mode: Literal["encode", "copy"] = _results(
         "encode",

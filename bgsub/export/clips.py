@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +14,7 @@ import cv2
 import numpy as np
 
 from bgsub.errors import InputError
-from bgsub.export.run_data import RunData, by_frame
+from bgsub.export.run_data import RunData, write_rows
 from bgsub.tracking.detections import Box
 from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 from bgsub.tracking.events import SceneEvent
@@ -72,20 +71,10 @@ _TINT, _OPACITY = (66, 228, 240), 0.45
 class Painter:
     """Draws on the frames of clips.
 
-    Parameters
-    ----------
-    overlay : {"none", "boxes", "mask", "side-by-side"}
-        Nothing; boxes and numbers of the objects; the mask as a tint with an outline; or boxes, and
-        the mask beside them.
-    captions : bool
-        Whether the number of the event and the time are written below.
-    began : datetime, optional
-        When the film began: captions show the time of day.
-
-    Attributes
-    ----------
-    needs_numbers : bool
-        Whether frames must have their numbers, and come in their order.
+    Boxes and numbers of the objects; the mask as a tint with an outline; or boxes, and the mask
+    beside them. With `captions`, the number of the event and the time are written below, and with
+    `began`, when the film began, the time of day. `needs_numbers` says whether frames must have
+    their numbers, and come in their order.
     """
 
     def __init__(
@@ -101,7 +90,7 @@ class Painter:
         self._masks = zip(*run.masks(), strict=True) if self.needs_numbers else iter(())
         self._shown = self._next = next(self._masks, None)  # masks with the numbers of their frames
         self._step = run.step
-        objects = by_frame(run.objects()) if overlay in {"boxes", "side-by-side"} else {}
+        objects = run.by_frame() if overlay in {"boxes", "side-by-side"} else {}
         self._times = np.array([seen[0].time_s for seen in objects.values()])
         self._objects = list(objects.values())
         self._half = 0.5 / float(run.rate or 25)
@@ -208,7 +197,7 @@ def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | No
     picture = frame.layout.to_bgr(frame.data) if painter is None else painter.of([event])(frame)
     colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
     size = (width, max(1, round(width * colored.shape[0] / colored.shape[1])))
-    if event.box is not None and colored.shape[1] > width:
+    if event.box is not None and film.source.input_size[0] > width:
         colored = _around(np.asarray(colored, np.uint8), event.box, size)
     small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
     plate = np.full((24, width, 3), 30, np.uint8)
@@ -304,12 +293,11 @@ def plan_spans(
     for event in events:
         start, end = max(0.0, event.start_s - before_s), event.end_s + after_s
         if spans and start - spans[-1].end_s <= merge_s:
-            last = spans[-1]
-            spans[-1] = Span(last.start_s, max(last.end_s, end), (*last.events, event))
+            last = spans.pop()
+            start, end = last.start_s, max(last.end_s, end)
+            spans.append(Span(start, end, (*last.events, event)))
         else:
             spans.append(Span(start, end, (event,)))
-    if most is None or len(spans) <= most:
-        return spans
     kept = sorted(spans, key=lambda span: -span.peak.area)[:most]
     return sorted(kept, key=lambda span: span.start_s)
 
@@ -332,24 +320,13 @@ def write_clips(
 ) -> list[str]:
     """Write a clip for each stretch, and clips.csv, which says what is in which; return the names.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the files are written; it is there already.
-    spans : sequence of Span
-        In order of time; no two overlap.
-    mode : {"encode", "copy"}
-        Exact to the frame; or packets as they are, from the key frame before the stretch.
-    painter : Painter, optional
-        Draws on encoded clips.
-
-    Raises
-    ------
-    InputError
-        If the film is gone, or is no video file and packets are asked for.
+    `folder` is there already, and no two spans overlap. Encoded clips are exact to the frame, and
+    `painter` draws on them; copied ones have the film's packets from the key frame before the
+    stretch on. InputError if the film is gone, or is no video file and packets are asked for.
     """
     stretches = open_film(run, numbered=painter is not None and painter.needs_numbers)
-    source, names, rows = stretches.source, clip_names(spans), []
+    source, names = stretches.source, clip_names(spans)
+    rows: list[Sequence[object]] = []
     if mode == "copy" and not isinstance(source, VideoFileSource):
         message = f"{source.name}: is no video file, and has no packets; use --mode encode"
         raise InputError(message)
@@ -358,20 +335,14 @@ def write_clips(
             excerpt = copy_excerpt(source, folder / name, span.start_s, span.end_s)
         else:
             excerpt = _encode(stretches, folder / name, span, painter)
+        times = f"{excerpt.begin_s:.10g}", f"{excerpt.end_s:.10g}", excerpt.frames or ""
+        events = " ".join(str(event.number) for event in span.events)
         tracks = sorted({track for event in span.events for track in event.tracks})
-        row = [
-            *(f"{excerpt.begin_s:.10g}", f"{excerpt.end_s:.10g}", excerpt.frames or ""),
-            " ".join(str(event.number) for event in span.events),
-            " ".join(map(str, tracks)),
-            span.peak.peak_frame,
-        ]
-        rows.append([number, name, *row])
+        shown = " ".join(map(str, tracks))
+        rows.append([number, name, *times, events, shown, span.peak.peak_frame])
         if progress is not None:
             progress("clips", number, len(spans))
-    with (folder / "clips.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(CLIP_COLUMNS)
-        writer.writerows(rows)
+    write_rows(folder / "clips.csv", [CLIP_COLUMNS, *rows])
     return names
 
 

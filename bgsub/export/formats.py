@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
+import importlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import OutputError, UsageError, cannot_write
-from bgsub.export.run_data import RunData, by_frame
+from bgsub.export.run_data import RunData, write_rows
 from bgsub.runtime.files import staged
-from bgsub.tracking.detections import center
 from bgsub.tracking.targets import covered
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__, how_to_install
@@ -40,30 +39,27 @@ def write_via(run: RunData, path: Path) -> None:
     The reader of `movement` takes it as it is; x and y are those of the upper left corner. Images
     that are the film go by their own names.
     """
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_VIA_COLUMNS)
-        for frame, objects in by_frame(run.objects()).items():
-            name = f"{run.stem}.{frame - 1:08d}.png"
-            if run.is_of_images:
-                name = run.picture_name(frame)
-            about = json.dumps({"frame": frame - 1})
-            for index, seen in enumerate(objects):
-                x, y, width, height = seen.box
-                shape = {"name": "rect", "x": x, "y": y, "width": width, "height": height}
-                attributes = {"track": str(seen.track), "confidence": f"{_confidence(seen):.3f}"}
-                row = [name, 0, about, len(objects), index]
-                writer.writerow([*row, json.dumps(shape), json.dumps(attributes)])
+    rows: list[Sequence[object]] = [_VIA_COLUMNS]
+    for frame, objects in run.by_frame().items():
+        name = run.images[frame - 1] if run.images else f"{run.stem}.{frame - 1:08d}.png"
+        about = json.dumps({"frame": frame - 1})
+        for index, seen in enumerate(objects):
+            x, y, width, height = seen.box
+            shape = {"name": "rect", "x": x, "y": y, "width": width, "height": height}
+            attributes = {"track": str(seen.track), "confidence": f"{_confidence(seen):.3f}"}
+            row = [name, 0, about, len(objects), index]
+            rows.append([*row, json.dumps(shape), json.dumps(attributes)])
+    write_rows(path, rows)
 
 
 def write_mot(run: RunData, path: Path) -> None:
     """Write a gt.txt of the MOT Challenge: frames, tracks and corners counted from 1."""
-    with path.open("w", encoding="ascii", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        for seen in _in_order(run):
-            x, y, width, height = seen.box
-            box = (f"{value:g}" for value in (x + 1, y + 1, width, height))
-            writer.writerow([seen.frame, seen.track, *box, 1, 1, 1])
+    rows: list[Sequence[object]] = []
+    for seen in run.objects():
+        x, y, width, height = seen.box
+        box = (f"{value:g}" for value in (x + 1, y + 1, width, height))
+        rows.append([seen.frame, seen.track, *box, 1, 1, 1])
+    write_rows(path, rows)
 
 
 def write_cvat(run: RunData, path: Path) -> None:
@@ -73,9 +69,6 @@ def write_cvat(run: RunData, path: Path) -> None:
     before each gap. Frames that the run left out, as with --every, are no gap: CVAT interpolates.
     """
     following = dict(pairwise(run.looked_at))
-
-    def next_frame(seen: Observation) -> int:
-        return following.get(seen.frame, seen.frame + 1)
 
     frames = run.frames or max(run.looked_at, default=0)
     root = ET.Element("annotations")
@@ -87,14 +80,11 @@ def write_cvat(run: RunData, path: Path) -> None:
     ordered = sorted(run.objects(), key=lambda each: (each.track, each.frame))
     for number, group in groupby(ordered, lambda each: each.track):
         track = ET.SubElement(root, "track", id=str(number), label=LABEL, source="auto")
-        before: Observation | None = None
-        for seen in group:
-            if before is not None and seen.frame > (after := next_frame(before)):
-                _cvat_box(track, before, after, outside=True)
+        own = list(group)
+        for seen, then in zip(own, [*(each.frame for each in own[1:]), frames + 1], strict=True):
             _cvat_box(track, seen, seen.frame, outside=False)
-            before = seen
-        if before is not None and (after := next_frame(before)) <= frames:
-            _cvat_box(track, before, after, outside=True)
+            if (after := following.get(seen.frame, seen.frame + 1)) < then:
+                _cvat_box(track, seen, after, outside=True)
     ET.indent(root)
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
@@ -125,7 +115,7 @@ def write_yolo(run: RunData, path: Path) -> None:
     (path / "classes.txt").write_text(f"{LABEL}\n", encoding="ascii")
     labels = path / "labels"
     labels.mkdir()
-    for frame, objects in by_frame(run.objects()).items():
+    for frame, objects in run.by_frame().items():
         lines = []
         for seen in objects:
             x, y, width, height = seen.box
@@ -155,8 +145,8 @@ def write_megadetector(run: RunData, path: Path) -> None:
         }
 
     images: list[dict[str, Any]] = []
-    if run.is_of_images:
-        objects = by_frame(run.objects())
+    if run.images:
+        objects = run.by_frame()
         for frame in run.looked_at:
             detections = [detection(seen) for seen in objects.get(frame, [])]
             images.append({"file": run.picture_name(frame), "detections": detections})
@@ -164,7 +154,7 @@ def write_megadetector(run: RunData, path: Path) -> None:
         message = f"{run.name}: its frame rate is not known, and megadetector cannot do without one"
         raise UsageError(f"{message}; choose another format")
     else:
-        found = [{**detection(seen), "frame_number": seen.frame - 1} for seen in _in_order(run)]
+        found = [{**detection(seen), "frame_number": seen.frame - 1} for seen in run.objects()]
         film = {
             "file": Path(run.path).name,
             "frame_rate": float(run.rate),
@@ -178,10 +168,6 @@ def write_megadetector(run: RunData, path: Path) -> None:
         "images": images,
     }
     path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-
-
-def _in_order(run: RunData) -> list[Observation]:
-    return sorted(run.objects(), key=lambda each: (each.frame, each.track))
 
 
 def _confidence(seen: Observation) -> float:
@@ -228,16 +214,15 @@ def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint32]
 def _nearest(
     owners: list[Observation], x: int, y: int, shape: tuple[int, ...]
 ) -> NDArray[np.uint32]:
-    rows, columns = np.mgrid[: shape[0], : shape[1]]
+    rows, columns = np.mgrid[: shape[0], : shape[1]] + 0.5
     distances = []
     for owner in owners:
-        center_x, center_y = center(owner.box)
-        off_x = (columns + x + 0.5 - center_x) / max(owner.box[2], 1)
-        off_y = (rows + y + 0.5 - center_y) / max(owner.box[3], 1)
+        left, top, width, height = owner.box
+        off_x = (columns + x - left - width / 2) / max(width, 1)
+        off_y = (rows + y - top - height / 2) / max(height, 1)
         distances.append(off_x**2 + off_y**2)
     numbers = np.array([owner.track for owner in owners], np.uint32)
-    nearest: NDArray[np.uint32] = numbers[np.argmin(distances, axis=0)]
-    return nearest
+    return np.asarray(numbers[np.argmin(distances, axis=0)])
 
 
 def write_coco(run: RunData, path: Path) -> None:
@@ -245,10 +230,7 @@ def write_coco(run: RunData, path: Path) -> None:
 
     What is hidden behind another has no pixel, and is left out.
     """
-    try:
-        from pycocotools import mask as run_lengths
-    except ImportError as error:
-        raise _missing("coco", "pycocotools") from error
+    run_lengths = _library("coco", "pycocotools.mask", "pycocotools")
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
     for number, labels, objects in _labelled(run, *run.masks()):
@@ -260,23 +242,13 @@ def write_coco(run: RunData, path: Path) -> None:
                 continue
             encoded = run_lengths.encode(np.asfortranarray(inside, dtype=np.uint8))
             counts = encoded["counts"].decode("ascii")
-            annotations.append(
-                {
-                    "id": len(annotations) + 1,
-                    "image_id": number,
-                    "category_id": 1,
-                    "track_id": seen.track,
-                    "bbox": list(seen.box),
-                    "area": int(np.count_nonzero(inside)),
-                    "segmentation": {"size": [run.height, run.width], "counts": counts},
-                    "iscrowd": 0,
-                }
-            )
-    instances = {
-        "images": images,
-        "annotations": annotations,
-        "categories": [{"id": 1, "name": LABEL}],
-    }
+            about: dict[str, Any] = {"id": len(annotations) + 1, "image_id": number}
+            about |= {"category_id": 1, "track_id": seen.track, "bbox": list(seen.box)}
+            about |= {"area": int(np.count_nonzero(inside)), "iscrowd": 0}
+            about["segmentation"] = {"size": [run.height, run.width], "counts": counts}
+            annotations.append(about)
+    instances = {"images": images, "annotations": annotations}
+    instances["categories"] = [{"id": 1, "name": LABEL}]
     path.write_text(json.dumps(instances) + "\n", encoding="utf-8")
 
 
@@ -285,10 +257,7 @@ def write_labels(run: RunData, path: Path) -> None:
 
     Pixels have 16 bits, and 32 where there are more than 65,535 tracks.
     """
-    try:
-        import tifffile
-    except ImportError as error:
-        raise _missing("labels", "tifffile") from error
+    tifffile = _library("labels", "tifffile", "tifffile")
     numbers, masks = run.masks()
     most = max((seen.track for seen in run.objects()), default=0)
     kind = np.dtype(np.uint16 if most <= np.iinfo(np.uint16).max else np.uint32)
@@ -308,15 +277,18 @@ def _labelled(
     run: RunData, numbers: list[int], masks: Iterator[Bytes]
 ) -> Iterator[tuple[int, NDArray[np.uint32], list[Observation]]]:
     """Yield the number of each frame, its labels and its objects."""
-    objects = by_frame(run.objects())
+    objects = run.by_frame()
     for number, mask in zip(numbers, masks, strict=True):
         own = objects.get(number, [])
         yield number, label_objects(mask, own), own
 
 
-def _missing(form: str, library: str) -> UsageError:
-    message = f"--to {form}: needs {library}; {how_to_install('export')} installs it"
-    return UsageError(message)
+def _library(form: str, module: str, name: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        message = f"--to {form}: needs {name}; {how_to_install('export')} installs it"
+        raise UsageError(message) from error
 
 
 def write_edl(run: RunData, path: Path) -> None:
@@ -324,10 +296,7 @@ def write_edl(run: RunData, path: Path) -> None:
 
     Raises UsageError if the film has a rate that time codes do not know.
     """
-    try:
-        import opentimelineio as otio
-    except ImportError as error:
-        raise _missing("edl", "OpenTimelineIO") from error
+    otio = _library("edl", "opentimelineio", "OpenTimelineIO")
     rate = None if run.rate is None else float(run.rate)
     if rate is None or not otio.opentime.RationalTime.is_smpte_timecode_rate(rate):
         shown = "its frame rate is not known" if rate is None else f"has {rate:g} frames a second"
@@ -359,10 +328,7 @@ def write_ffconcat(run: RunData, path: Path) -> None:
 
 def write_seconds(run: RunData, path: Path) -> None:
     """Write start, end and name of each event in seconds, one a line."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        for start, end, name in _cuts(run):
-            writer.writerow([f"{start:.6f}", f"{end:.6f}", name])
+    write_rows(path, ((f"{start:.6f}", f"{end:.6f}", name) for start, end, name in _cuts(run)))
 
 
 def write_lossless_cut(run: RunData, path: Path) -> None:
@@ -399,21 +365,11 @@ FORMATS: dict[str, Callable[[RunData, Path], None]] = {
 
 
 def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
-    """Write a run's objects or events in one of the `FORMATS`.
+    """Write a run's objects or events in one of the `FORMATS`, to a file or, for YOLO, a folder.
 
-    Parameters
-    ----------
-    path : Path
-        The file (or, for YOLO, the folder) to write.
-    force : bool
-        Replace a plain file of that name; a folder is never replaced.
-
-    Raises
-    ------
-    OutputError
-        If it exists, or cannot be written; nothing is left then.
-    InputError, UsageError
-        If the run lacks what the format shows, or the format cannot express it.
+    With `force`, a plain file of that name is replaced; a folder never is. OutputError if it
+    exists, or cannot be written, and nothing is left then; InputError or UsageError if the run
+    lacks what the format shows, or the format cannot express it.
     """
     _check_free(path, force=force)
     try:

@@ -16,8 +16,7 @@ from bgsub.errors import BgsubError, InputError
 from bgsub.evaluation.masks import MaskFiles, open_masks
 from bgsub.export.run_data import load_run
 from bgsub.options import ProgressCallback, SourceOptions
-from bgsub.outliers.errors_table import read_csv
-from bgsub.outliers.events import Event, find_events
+from bgsub.outliers.events import Event
 from bgsub.pipeline.manifest import SCHEMA_VERSION, load_manifest, recorded_path, versions
 from bgsub.pipeline.results import MANIFEST, ResultsDirectory
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
@@ -58,26 +57,10 @@ def follow_masks(
     One pass over the masks, and over the film where it still is there: with its pictures, objects
     that merge are told apart by their looks, without them by their motion.
 
-    Parameters
-    ----------
-    given : str
-        A folder of results with masks; a mask video; or a folder of mask images.
-    out : Path
-        Folder for the tables.
-    rate : Fraction, optional
-        Frames a second, where the masks do not say it.
-    still_objects : {"foreground", "background"} or float, optional
-        What becomes of what has come to rest: it is foreground while the masks say so, or absorbed,
-        see `bgsub.tracking.absorption`.
-    force : bool
-        Replace earlier results in `out`.
-
-    Raises
-    ------
-    InputError
-        If there are no masks, or they cannot be read.
-    OutputError
-        If `out` cannot be written.
+    `given` is a folder of results with masks, a mask video, or a folder of mask images, and `rate`
+    their frames a second where they do not say it. What has come to rest is foreground while the
+    masks say so, or absorbed, see `bgsub.tracking.absorption`. InputError if there are no masks, or
+    they cannot be read; OutputError if `out` cannot be written, or has results without `force`.
     """
     masks = open_masks(given)
     footage = _of_results(given, masks) or _of_masks(masks, rate)
@@ -94,9 +77,8 @@ def follow_masks(
             rest_s, (width, height) = absorbed_after(still_objects), footage.view.mask_size
             absorber = None if rest_s is None else Absorber(height, width, rest_s)
             for done, (number, time_s, given_mask, picture) in enumerate(frames, start=1):
-                mask, shown = given_mask, given_mask if picture is None else picture
-                if absorber is not None:
-                    mask = absorber.apply(given_mask, shown, time_s)
+                shown = given_mask if picture is None else picture
+                mask = absorber.apply(given_mask, shown, time_s) if absorber else given_mask
                 found = recorder.detect(mask, picture=picture)
                 recorder.add(number, time_s, found, picture)
                 if progress is not None:
@@ -133,11 +115,8 @@ def _of_results(given: str, masks: MaskFiles) -> _Footage | None:
             plain = {**options.to_json(), "mask_image": None}
             film = open_source(masks.footage, **plain)
     view = View((run.width, run.height), run.region, (width, height))
-    table = folder / "errors.csv"
-    events = find_events(read_csv(table)) if table.is_file() else []
-    path = recorded_path(manifest, manifest["input"]["path"])
-    facts = {**manifest["input"], "path": path}
-    return _Footage(facts, options.to_json(), view, run.rate, film, events)
+    facts = {**manifest["input"], "path": recorded_path(manifest, manifest["input"]["path"])}
+    return _Footage(facts, options.to_json(), view, run.rate, film, run.frame_events())
 
 
 def _of_masks(masks: MaskFiles, rate: Fraction | None) -> _Footage:
@@ -167,11 +146,10 @@ def _frames(
     for number, small in zip(masks.numbers.tolist(), pictures, strict=True):
         frame = number + int(masks.counts_from_0)
         mask = np.where(small >= np.iinfo(small.dtype).max // 2 + 1, 255, 0).astype(np.uint8)
-        size = (mask.shape[1], mask.shape[0])
-        if size != footage.view.mask_size:
-            shown = "{}×{}".format(*size)
-            own = "{}×{}".format(*footage.view.mask_size)
-            raise InputError(f"{masks.path}: frame {frame} is {shown}, but the others are {own}")
+        width, height = footage.view.mask_size
+        if mask.shape != (height, width):
+            sizes = f"{mask.shape[1]}×{mask.shape[0]}, but the others are {width}×{height}"
+            raise InputError(f"{masks.path}: frame {frame} is {sizes}")
         if _is_picture(small):
             message = f"{masks.path}: frame {frame} is a picture, and no mask"
             raise InputError(f"{message}: give bgsub run the film, which makes them")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,11 +17,11 @@ import numpy as np
 from bgsub.errors import InputError
 from bgsub.evaluation.masks import open_masks
 from bgsub.outliers.errors_table import read_csv
-from bgsub.outliers.events import find_events
+from bgsub.outliers.events import Event, find_events
 from bgsub.page.result import frames_used
 from bgsub.pipeline.manifest import load_manifest, recorded_path
 from bgsub.pipeline.results import MANIFEST
-from bgsub.tracking.events import SceneEvent, Selection, read_events
+from bgsub.tracking.events import EventFilter, SceneEvent, read_events
 from bgsub.tracking.tables import read_objects
 from bgsub.tracking.tracker import Observation
 from bgsub.video.frames import Bytes
@@ -33,29 +34,11 @@ from bgsub.video.source import image_files
 class RunData:
     """What a run found, and the film that it was found in.
 
-    Attributes
-    ----------
-    folder : Path
-    name : str
-        File name of the film.
-    path : str
-        Its path, from whatever folder this is.
-    width, height : int
-        Of its pictures in pixels.
-    frames : int
-        Their number; 0 where that is not known.
-    rate : Fraction or None
-        Frames a second; None where that is not known.
-    region : tuple of four ints
-        x, y, width and height of what the run looked at, in pixels of the film.
-    min_area : int or None
-        Pixels of the smallest object, where it was given.
-    fps : str or None
-        The rate that was given for images and arrays, which do not say it.
-    looked_at : range or tuple of int
-        Numbers of the frames that the run used, from 1.
-    selection : Selection, optional
-        Which of its events and objects are wanted; all of them without it.
+    `path` is that of the film from whatever folder this is, with pictures of `width`×`height`
+    pixels; `frames` is 0, and `rate` None, where they are not known. `region` is x, y, width and
+    height of what the run looked at, in pixels of the film, and `looked_at` the numbers of the
+    frames, from 1. `fps` is the rate that was given for images and arrays, which do not say it.
+    Without a `selection`, all events and objects are wanted.
     """
 
     folder: Path
@@ -66,26 +49,36 @@ class RunData:
     frames: int
     rate: Fraction | None
     region: tuple[int, int, int, int]
-    min_area: int | None = None
     fps: str | None = None
     looked_at: Sequence[int] = ()
-    selection: Selection | None = None
+    selection: EventFilter | None = None
 
     def objects(self) -> list[Observation]:
-        """Read objects.csv, those of the selection; InputError if there is none."""
+        """Read the selected objects of objects.csv, in order of time; InputError without one."""
         found = list(read_objects(self._output("objects.csv")))
-        return found if self.selection is None else self.selection.objects(found, self.events())
+        if self.selection is not None:
+            found = self.selection.objects(found, self.events())
+        return sorted(found, key=lambda each: (each.frame, each.track))
+
+    def by_frame(self) -> dict[int, list[Observation]]:
+        """Return the objects of each frame that has any, in order of time."""
+        groups = groupby(self.objects(), lambda each: each.frame)
+        return {frame: list(group) for frame, group in groups}
 
     def events(self) -> list[SceneEvent]:
         """Read events.json, or form the events of the selection; InputError if there is none."""
         if self.selection is None:
             return read_events(self._output("events.json"))
+        objects = read_objects(self._output("objects.csv"))
+        return self.selection.events(objects, self.frame_events())
+
+    def frame_events(self) -> list[Event]:
+        """Return the times in which whole frames stood out, where the run fitted them."""
         errors = self.folder / "errors.csv"
-        frames = find_events(read_csv(errors)) if errors.is_file() else []
-        return self.selection.events(read_objects(self._output("objects.csv")), frames)
+        return find_events(read_csv(errors)) if errors.is_file() else []
 
     @cached_property
-    def _images(self) -> list[str]:
+    def images(self) -> list[str]:
         """The names of the images that are the film, if they are still there."""
         files = image_files(self.path)
         if not files or len(files) != self.frames:
@@ -93,14 +86,9 @@ class RunData:
         folder = os.path.commonpath([file.parent for file in files])
         return [file.relative_to(folder).as_posix() for file in files]
 
-    @property
-    def is_of_images(self) -> bool:
-        """Whether each frame is a file of its own."""
-        return bool(self._images)
-
     def picture_name(self, frame: int) -> str:
         """Return the name of the picture of a frame, made up where a film holds them all."""
-        return self._images[frame - 1] if self._images else f"{self.stem}_{frame:06d}.png"
+        return self.images[frame - 1] if self.images else f"{self.stem}_{frame:06d}.png"
 
     @property
     def step(self) -> int:
@@ -147,7 +135,7 @@ def load_run(folder: Path) -> RunData:
         width, height = int(source["width"]), int(source["height"])
         options = manifest["options"]["source"]
         roi, fps = options.get("roi") or (0, 0, width, height), options.get("fps")
-        rate, least = source.get("rate"), manifest["options"].get("min_area")
+        rate = source.get("rate")
         table = folder / "errors.csv"
         numbers = read_csv(table).frames.tolist() if table.is_file() else frames_used(manifest)
         x, y, wide, high = (int(each) for each in roi)
@@ -155,12 +143,9 @@ def load_run(folder: Path) -> RunData:
             folder,
             str(source["name"]),
             str(recorded_path(manifest, str(source["path"]))),
-            width,
-            height,
-            int(source["frames"] or 0),
+            *(width, height, int(source["frames"] or 0)),
             None if rate is None else Fraction(str(rate)),
             (x, y, wide, high),
-            None if least is None else int(least),
             None if fps is None else str(fps),
             numbers,
         )
@@ -169,7 +154,7 @@ def load_run(folder: Path) -> RunData:
         raise InputError(message) from error
 
 
-def by_frame(objects: list[Observation]) -> dict[int, list[Observation]]:
-    """Return the objects of each frame that has any, in order of time."""
-    ordered = sorted(objects, key=lambda each: (each.frame, each.track))
-    return {frame: list(group) for frame, group in groupby(ordered, lambda each: each.frame)}
+def write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
+    """Write a table with commas."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +16,11 @@ from bgsub.fit.store import FrameStore
 from bgsub.options import MOST_AUTO_COMPONENTS, ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import fit_table
+from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.outliers.scorer_learning import FrameWeights
 from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.conventions import support_size
-from bgsub.robustpca.gram import Gram, gram_matrix
+from bgsub.robustpca.gram import Gram, find_copies, gram_matrix
 from bgsub.robustpca.rank import RankChoice, choose_rank, share_for_rank
 from bgsub.robustpca.reweight import (
     FOOTAGE_CUTOFF,
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-_SCIPY = "scipy.linalg"
+# What rounding to whole grey levels leaves of the difference of two pictures, squared.
+_ROUNDING = 1 / 6
 
 logger = logging.getLogger(__name__)
 
@@ -62,27 +64,20 @@ class FrameFit(FrameWeights):
     rank: RankChoice | None = None
 
 
-def load_libraries(workers: Workers) -> None:
-    """Begin to import what a fit needs, while frames are read: both take as long."""
-    workers.load(_SCIPY)
-
-
 def fit_frames(
     store: FrameStore,
     pixel_mask: NDArray[np.bool_] | None,
     options: RunOptions,
-    cutoff: float | None,
     workers: Workers,
     progress: ProgressCallback,
 ) -> FrameFit:
     """Fit the method that is asked for to the frames of a store, or to its sample of them.
 
-    Frames with a robust score above the cut-off are outliers; None is chosen from the frames.
     UsageError if k is not below the number of frames.
     """
     least = 1 if options.k == "auto" else options.k
     check_rank(least, store.fit_numbers.size, options.support_fraction, name=store.name)
-    workers.need(_SCIPY)
+    workers.need("scipy.linalg")
     if "plot" in options.outputs:
         # Matplotlib takes longer to import than many runs take. Not before: the line above would
         # wait for it.
@@ -99,6 +94,7 @@ def fit_frames(
             progress=lambda done, total: progress("fit", done, total),
             apart=share_for_rank(*columns.shape) if chooses else (),
         )
+        gram = replace(gram, copies=find_copies(gram.values, _ROUNDING * gram.n_features))
         give_back()
     if chooses:
         choice = choose_rank(
@@ -112,6 +108,9 @@ def fit_frames(
         give_back()
         logger.info("--k auto: %d, as %s", choice.rank, choice.reason)
     k = choice.rank if choice is not None and options.k == "auto" else least
+    cutoff = options.cutoff
+    if options.false_alarms is not None:
+        cutoff = cutoff_for(options.false_alarms)
     estimator = _make_estimator(k, options, progress, workers.threads)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -144,6 +143,7 @@ def fit_frames(
         coefficients=coefficients,
         weights=weights,
         basis=basis,
+        copies=None if gram is None else gram.copies,
         notes=[str(each.message) for each in warned],
         converged=not any(issubclass(each.category, ConvergenceWarning) for each in warned),
         rank=choice,
@@ -192,15 +192,11 @@ def check_rank(
         raise UsageError(f"{message}; select more frames")
     kept = support_size(n_frames, support_fraction)
     if k >= n_frames or 1 < k >= kept - 1:
-        message = (
+        raise UsageError(
             f"--k {k} is too much for {n_frames} frames: the {kept} of them that a fit keeps at "
             "least would have no residual, and all others would be outliers; "
             f"use --k {max(1, kept // 3)} or less, or more frames"
         )
-        raise UsageError(message)
-
-
-# --- what a fit by any method says of its frames ----------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,16 +267,9 @@ def ordinary_frames(scores: Floats, errors: Floats, cutoff: float) -> Flags:
 def regression_weights(coefficients: Floats, ordinary: Flags) -> tuple[Floats, Floats]:
     """Compute weights of ordinary frames that regress any of their planes on the coefficients.
 
-    Returns
-    -------
-    weights : ndarray of shape (n,)
-        w, which sum to 1: the plane at coefficients 0 is Σ w_j x_j.
-    basis : ndarray of shape (n, k)
-        B, columns of which sum to 0: the plane changes by Σ B_j x_j per coefficient.
-
-    Notes
-    -----
-    The least-squares solution of x_j ≈ m + Σ_c y_jc u_c over the ordinary frames is a left
+    These are w, shape (n,), which sum to 1: the plane at coefficients 0 is Σ w_j x_j; and B,
+    (n, k), columns of which sum to 0: the plane changes by Σ B_j x_j per coefficient. The
+    least-squares solution of x_j ≈ m + Σ_c y_jc u_c over the ordinary frames is a left
     multiplication of the frames by the pseudo-inverse of (1 Y).
     """
     design = np.column_stack([np.ones(int(ordinary.sum())), coefficients[ordinary]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -10,26 +10,15 @@ from typing import Literal
 from bgsub.errors import MemoryLimitError
 from bgsub.runtime.limits import amount, free_space, spill_folder
 
-# --- blocks -------------------------------------------------------------------------------------
-
 # How many frames are worked on together follows from the size of a frame alone. Were it for the
 # memory limit, the storage or the threads to say, sums would be rounded in another order and the
-# results would differ in their last bits.
-
-RENDER_ROWS = 16
-"""Small frames that are reconstructed together; tests set it lower, so that clips have blocks."""
-
-SUM_BLOCKS = 4
-"""Such blocks that are summed together, of small frames."""
-
-CHUNK_BYTES = 64 * 2**20
-"""Bytes of a chunk of a frame matrix, about."""
-
-_RENDER_BYTES = 64 * 2**20
-_SUM_BYTES = 128 * 2**20
-_QUEUE_FRAMES = 8
+# results would differ in their last bits. Tests set the first three lower, so that clips have
+# blocks: small frames that are reconstructed together, such blocks that are summed together, and
+# bytes of a chunk of a frame matrix, about.
+RENDER_ROWS, SUM_BLOCKS, CHUNK_BYTES = 16, 4, 64 * 2**20
+_RENDER_BYTES, _SUM_BYTES = 64 * 2**20, 128 * 2**20
 # Small frames come in blocks, faster than an encoder takes them: as many wait as these bytes hold.
-_QUEUE_BYTES, _MOST_QUEUED = 2 * 2**20, 64
+_QUEUE_FRAMES, _QUEUE_BYTES, _MOST_QUEUED = 8, 2 * 2**20, 64
 
 
 def render_rows(size: int) -> int:
@@ -55,8 +44,6 @@ def queue_frames(size: int) -> int:
     return max(2, small, min(_QUEUE_FRAMES, _RENDER_BYTES // size))
 
 
-# --- what a run takes ---------------------------------------------------------------------------
-
 Storage = Literal["memory", "spill", "sample"]
 """All frames in memory; all in a memory-mapped file; the fitted ones in memory, and all decoded
 again when they are written."""
@@ -67,57 +54,29 @@ AUTO_FIT_FRAMES = 2000
 ALL_FRAMES = 1 << 40
 """More than any input has."""
 
+LEAST_SAMPLE = 50
+"""A sample of fewer frames is no fit to speak of."""
+
 # Measured on runs of many sizes; `python -m benchmarks.memory` holds them against the truth.
-_PROGRAM = 104_000_000
-_PLOT = 38_000_000
-_ENCODING = 20_000_000
-_THREAD = 4_000_000
-_SCRATCH = 8_000_000
-_WORKER = 16_000_000
-_KEPT_MATRIX = 32_000_000
-_FIT_COPIES, _FIT_COPIES_OF_SEVERAL = 3.1, 6.0
-_WORKER_COPIES = 1.5
-_DECODED_FRAMES = 6
-_PACKED_FRAMES = 5
-_ENCODER_FRAMES = 9
-_PICTURE_FRAMES = 14
-_NOISE_FRAMES = 32
+_PROGRAM, _PLOT, _ENCODING = 104_000_000, 38_000_000, 20_000_000
+_THREAD, _SCRATCH, _WORKER, _KEPT_MATRIX = 4_000_000, 8_000_000, 16_000_000, 32_000_000
+_FIT_COPIES, _FIT_COPIES_OF_SEVERAL, _WORKER_COPIES = 3.1, 6.0, 1.5
+_DECODED_FRAMES, _PACKED_FRAMES, _ENCODER_FRAMES = 6, 5, 9
+_PICTURE_FRAMES, _NOISE_FRAMES = 14, 32
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryNeed:
     """How much memory a run takes, and what decides it.
 
-    Attributes
-    ----------
-    frames : int
-        n, as far as is known.
-    pixels, size : int
-        Of a frame: h·w, and the bytes of its vector.
-    native_pixels : int
-        Of a frame of the input, before it is cut or resized.
-    k, threads : int
-    pictures : bool
-        Whether anything but the errors is written.
-    videos : int
-        Videos that are written; those of scores count twice, as they have two bytes a pixel.
-    plot : bool
-    fit_frames : int or None
-        A sample that was asked for.
-    local, local_sample : int
-        Bytes for fitting a local model, and those of its pictures, 0 where there is none.
-    method : str
-        What is fitted, a name in `bgsub.robustpca.competitors.METHODS`.
-    kept : int
-        Bytes that are remembered from frame to frame while they are written.
-    fit : bool
-        Whether frames are fitted at all; masks of local models alone need no fit.
-    buffer : int
-        Bytes that are kept of the input while it is read, besides frames.
-    whole : bool
-        Whether every frame is to be fitted, or else nothing.
-    borrowed : int
-        Frames of other parts of a film that may be fitted with those of this one.
+    The input has so many frames, as far as is known, and as many `borrowed` ones of other parts of
+    a film may be fitted with them. `pixels` and `size` are h·w and bytes of a frame,
+    `native_pixels` those of one of the input, before it is cut or resized. `pictures` says whether
+    anything but the errors is written; videos of scores count twice, as they have two bytes a
+    pixel. `fit_frames` is a sample that was asked for; `whole` says that every frame is to be
+    fitted, or else nothing. Bytes are taken by learning masks (`local`, of which `local_sample` are
+    pictures), by what is remembered from frame to frame (`kept`) and of the input while it is read
+    (`buffer`).
     """
 
     frames: int
@@ -160,19 +119,16 @@ class MemoryNeed:
         pixels, size = (max(1, round(count * factor**2)) for count in (self.pixels, self.size))
         return replace(self, pixels=pixels, size=size)
 
-    def resident(self, storage: Storage, fit_frames: int) -> int:
-        """Return the bytes of frames that are in memory with a storage."""
-        counts = {
-            "memory": self.frames + self.borrowed,
-            "spill": min(self.frames + self.borrowed, sum_rows(self.size)),
-            "sample": fit_frames,
-        }
-        return counts[storage] * self.size
-
     def total(self, storage: Storage, fit_frames: int, gram_threads: int | None = None) -> int:
         """Return the peak bytes of a run: the most that one of its stages takes."""
         workers = min(gram_threads or self.threads, self.threads)
-        frames = self.resident(storage, fit_frames)
+        everything = self.frames + self.borrowed
+        kept_frames = {
+            "memory": everything,
+            "spill": min(everything, sum_rows(self.size)),
+            "sample": fit_frames,
+        }
+        frames = kept_frames[storage] * self.size
         # Between two passes no spilled frame is resident.
         between = 0 if storage == "spill" else frames
         stages = [frames + self.decoding()]
@@ -241,12 +197,6 @@ class MemoryNeed:
         return packed * self.size + int(decoded * 1.5 * self.native_pixels) + self.buffer
 
 
-# --- how frames are stored ----------------------------------------------------------------------
-
-LEAST_SAMPLE = 50
-"""A sample of fewer frames is no fit to speak of."""
-
-
 @dataclass(frozen=True)
 class Plan:
     """How a run keeps to its memory limit: peak memory expected and allowed, in bytes.
@@ -279,15 +229,18 @@ def make_plan(
     what is needed and what would help; that names the input, and the jobs that share the limit.
     """
     folder = spill_folder() if temp is None else Path(temp)
-    spill = free_space(folder) > 1.1 * need.on_disk
-    plan = _first_that_fits(need, limit, folder, spill=spill)
+    storages: dict[Storage, str] = {"memory": ""}
+    if free_space(folder) > 1.1 * need.on_disk:
+        storages["spill"] = f"they are kept in {folder}"
+    plan = _first_that_fits(need, limit, storages)
     if plan is None:
-        raise MemoryLimitError(_refusal(need, limit, folder, name, jobs, spill=spill))
+        raise MemoryLimitError(_refusal(need, limit, storages, name, jobs))
     return plan
 
 
-def _first_that_fits(need: MemoryNeed, limit: int, folder: Path, *, spill: bool) -> Plan | None:
-    for storage, what in _storages(folder, spill=spill):
+def _first_that_fits(need: MemoryNeed, limit: int, storages: Mapping[Storage, str]) -> Plan | None:
+    """Try storages, in order of cost, and then smaller samples."""
+    for storage, what in storages.items():
         # Rather fewer threads for the Gram matrix, which then takes half of the memory, than a
         # slower storage.
         for workers in sorted({need.threads, *range(1, min(need.threads, 3))}, reverse=True):
@@ -326,13 +279,6 @@ def _first_that_fits(need: MemoryNeed, limit: int, folder: Path, *, spill: bool)
     )
 
 
-def _storages(folder: Path, *, spill: bool) -> Iterator[tuple[Storage, str]]:
-    """Yield the storages with which no smaller sample is fitted, in order of cost, and in words."""
-    yield "memory", ""
-    if spill:
-        yield "spill", f"they are kept in {folder}"
-
-
 def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int:
     """Return the largest number up to `high` that fits, by bisection; `low` if none does."""
     while low < high:
@@ -357,19 +303,19 @@ def _reason(need: MemoryNeed, limit: int, what: str) -> str:
 
 
 def _refusal(
-    need: MemoryNeed, limit: int, folder: Path, name: str, jobs: int, *, spill: bool
+    need: MemoryNeed, limit: int, storages: Mapping[Storage, str], name: str, jobs: int
 ) -> str:
     """Return what is needed, and which options would make it fit."""
     sample, least = need.sample, _least_sample(need)
-    totals = [need.total(storage, sample, 1) for storage, _ in _storages(folder, spill=spill)]
+    totals = [need.total(storage, sample, 1) for storage in storages]
     if least <= min(sample, need.frames + need.borrowed - 1):
         totals.append(need.total("sample", least, 1))
     advice = [f"--memory {amount(min(totals) * jobs)}"]
-    if not spill and need.total("spill", sample, 1) <= limit:
+    if "spill" not in storages and need.total("spill", sample, 1) <= limit:
         advice.append(f"--temp with a folder that has {amount(int(1.1 * need.on_disk))} free")
 
     def would_fit(other: MemoryNeed) -> bool:
-        return _first_that_fits(other, limit, folder, spill=spill) is not None
+        return _first_that_fits(other, limit, storages) is not None
 
     factor = next((f for f in (0.5, 0.25, 0.125) if would_fit(need.scaled(f))), None)
     if factor is not None:
@@ -388,20 +334,13 @@ def _refusal(
     )
 
 
-# --- how long a run takes -----------------------------------------------------------------------
-
 # Processor seconds on one core, as seen on a server; the decoder is measured, not assumed. Chosen
 # on runs with all outputs: 633 frames of 160x128, 287 of 160x120, 300 of 320x240, 60 of 1280x720.
-_ENCODE_S_PER_PIXEL = 3.5e-9
+_ENCODE_S_PER_PIXEL, _PICTURE_S_PER_PIXEL = 3.5e-9, 6e-8
+_LEARN_S_PER_PIXEL, _MASK_S_PER_PIXEL, _FRAME_S = 1.3e-7, 7e-8, 2e-3
 _MATRIX_OPERATIONS_PER_S = 3e10
-_PICTURE_S_PER_PIXEL = 6e-8
-_LEARN_S_PER_PIXEL = 1.3e-7
-_MASK_S_PER_PIXEL = 7e-8
-_FRAME_S = 2e-3
-
 # Until the libraries are imported; and of work that threads share, such as the random starts.
-_START_S = 1.5
-_SHARED_S = 2.0
+_START_S, _SHARED_S = 1.5, 2.0
 
 
 def run_seconds(need: MemoryNeed, storage: Storage, fit_frames: int, decode_s: float) -> float:

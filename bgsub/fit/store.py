@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -81,15 +80,9 @@ class FrameStore:
 
     A context manager: leaving it frees memory and temporary files. Borrowed frames are fitted with
     those of the input, and are none of it. Where the plan has a sample of a sample, `fitted` counts
-    the frames of the larger one.
-
-    Attributes
-    ----------
-    fit_rows : ndarray of shape (m,)
-        The frames that are fitted, by their places among those that are borrowed from before, all,
-        and those borrowed from behind; doubtful ones are not, unless most are doubtful.
-    gram_threads : int
-        Threads that the plan has memory for while the Gram matrix is formed.
+    the frames of the larger one. `fit_rows` are the frames that are fitted, by their places among
+    those that are borrowed from before, all, and those borrowed from behind; doubtful ones are not,
+    unless most are doubtful.
     """
 
     def __init__(
@@ -125,12 +118,7 @@ class FrameStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._matrix.close()
 
     def __len__(self) -> int:
@@ -141,20 +129,27 @@ class FrameStore:
         """Whether every frame is fitted, and no others."""
         return not len(self._borrowed) and self.fit_rows.size == len(self)
 
-    @property
-    def fit_moments(self) -> list[tuple[int, float]]:
-        """Number and time of the frames that are fitted."""
-        return list(zip(self.fit_numbers.tolist(), self.fit_times.tolist(), strict=True))
-
     def _read_all(self, seed: int) -> None:
-        matrix, borrowed = self._matrix, self._borrowed
-        self._borrow(borrowed.before)
-        self._before = len(matrix)
-        self._read_own()
-        own = slice(self._before, len(matrix))
-        self.numbers, self.times = matrix.numbers[own], matrix.times[own]
-        self._borrow(borrowed.after)
-        self.fit_rows = self._sample(seed, self._before, len(matrix) - own.stop)
+        matrix, source = self._matrix, self._source
+        self._borrow(self._borrowed.before)
+        self._before = before = len(matrix)
+        every = render_rows(matrix.layout.size)
+        # Not ahead of time: FFmpeg has threads of its own, and a frame that is freed by the thread
+        # that made it leaves its memory to the next.
+        for frame in source.frames_into(matrix.room):
+            matrix.append(frame)
+            done = len(matrix) - before
+            if done > self._plan.most_frames:
+                raise MemoryLimitError(
+                    f"{source.name}: has more frames than it announces, and they do not fit into "
+                    "the memory limit; use --memory with more, or --scale or --end"
+                )
+            if len(matrix) % every == 0:
+                matrix.release()
+            self._progress("decode", done, source.frames_estimate)
+        self.numbers, self.times = matrix.numbers[before:], matrix.times[before:]
+        self._borrow(self._borrowed.after)
+        self.fit_rows = self._sample(seed, before, len(matrix) - before - len(self))
         self.fit_numbers = matrix.numbers[self.fit_rows]
         self.fit_times = matrix.times[self.fit_rows]
 
@@ -164,27 +159,14 @@ class FrameStore:
                 self._matrix.append(frame)
             self._matrix.release()
 
-    def _read_own(self) -> None:
-        matrix = self._matrix
-        most = self._before + self._plan.most_frames
-        every = render_rows(matrix.layout.size)
-        # Not ahead of time: FFmpeg has threads of its own, and a frame that is freed by the thread
-        # that made it leaves its memory to the next.
-        for frame in self._source.frames_into(matrix.room):
-            matrix.append(frame)
-            if len(matrix) > most:
-                message = (
-                    f"{self._source.name}: has more frames than it announces, and they do not fit "
-                    "into the memory limit; use --memory with more, or --scale or --end"
-                )
-                raise MemoryLimitError(message)
-            if len(matrix) % every == 0:
-                matrix.release()
-            self._progress("decode", len(matrix) - self._before, self._source.frames_estimate)
-
     def _sample(self, seed: int, before: int, after: int) -> NDArray[np.int64]:
-        """Choose what is fitted, where so many frames are borrowed."""
-        trusted = trusted_rows(self.numbers, self._source.doubtful_frames)
+        """Choose what is fitted, where so many frames are borrowed.
+
+        Of the own frames all but the doubtful ones may be, unless those are most.
+        """
+        trusted = np.flatnonzero(~np.isin(self.numbers, self._source.doubtful_frames))
+        if 2 * trusted.size < len(self):
+            trusted = np.arange(len(self))
         own = trusted[sample_rows(trusted.size, self._fitted - before - after, seed)]
         behind = before + len(self)
         rows = np.concatenate([np.arange(before), before + own, np.arange(behind, behind + after)])
@@ -202,17 +184,13 @@ class FrameStore:
         before, behind = len(borrowed.before), len(borrowed.before) + len(self)
         self.fit_rows = rows = self._sample(seed, before, len(borrowed.after))
         self._borrow([borrowed.before[row] for row in rows[rows < before]])
-        self._keep(rows[(rows >= before) & (rows < behind)] - before)
-        self._borrow([borrowed.after[row - behind] for row in rows[rows >= behind]])
-        self.fit_numbers, self.fit_times = self._matrix.numbers, self._matrix.times
-
-    def _keep(self, rows: NDArray[np.int64]) -> None:
-        """Read the frames again, and keep some."""
-        wanted = set(rows.tolist())
+        wanted = set((rows[(rows >= before) & (rows < behind)] - before).tolist())
         for index, frame in enumerate(Prefetch(self._source)):
             if index in wanted:
                 self._matrix.append(frame)
             self._progress("decode", index + 1, len(self))
+        self._borrow([borrowed.after[row - behind] for row in rows[rows >= behind]])
+        self.fit_numbers, self.fit_times = self._matrix.numbers, self._matrix.times
 
     def fit_columns(self, pixel_mask: NDArray[np.bool_] | None) -> FitColumns:
         """Return the luma of the fitted frames, by columns."""
@@ -265,9 +243,3 @@ def decoded_blocks(source: FrameSource) -> Iterator[FrameBlock]:
     if rows is not None:
         rows = rows[: len(numbers)]
         yield FrameBlock(rows, np.array(numbers, dtype=np.int64), np.array(times))
-
-
-def trusted_rows(numbers: NDArray[np.int64], doubtful: list[int]) -> NDArray[np.int64]:
-    """Return the frames that may be fitted: all but the doubtful ones, unless those are most."""
-    trusted = np.flatnonzero(~np.isin(numbers, doubtful))
-    return trusted if 2 * trusted.size >= numbers.size else np.arange(numbers.size)

@@ -58,10 +58,9 @@ _NICENESS, _PATIENCE_S = 10, 5.0
 
 @dataclass(frozen=True, eq=False)
 class LiveModel:
-    """What was learned of a scene: masks, and the fit to the window's luma, shrunk.
+    """What was learned of a scene: masks, and perhaps a fit to the shrunk luma of the window.
 
-    `location` and `scale` are those of √r in the window, in grey levels; without a fit there is no
-    `center`.
+    `location` and `scale` are those of √r in the window, in grey levels.
     """
 
     masks: MaskModel
@@ -84,25 +83,18 @@ def _shrunk(luma: Bytes) -> Bytes:
     return np.asarray(np.clip(small + 0.5, 0, 255), np.uint8).ravel()
 
 
-class Window:
-    """The frames of the last minutes, thinned to 500, and models of them.
+class Learner:
+    """The frames of the last minutes, thinned to 500, and the newest model of them.
 
-    Parameters
-    ----------
-    layout : Layout
-        Of the frames.
-    masks : MaskOptions
-    options : WatchOptions
-        Its times. A model is due after `warm_up_s`, when the time that is known has doubled, and
-        then every `refresh_s`.
-
-    Attributes
-    ----------
-    times : list of float
-        Of the frames, in seconds.
+    A model is due after `warm_up_s` of the options, when the time that is known has doubled, and
+    then every `refresh_s`. With `waits`, frames wait for it: where nothing is lost by it, results
+    do not depend on how quick the machine is. Else it is learned in a thread that gives way.
+    `complaints` are what a person should know.
     """
 
-    def __init__(self, layout: Layout, masks: MaskOptions, options: WatchOptions) -> None:
+    def __init__(
+        self, layout: Layout, masks: MaskOptions, options: WatchOptions, *, waits: bool
+    ) -> None:
         self._layout, self._masks, self._options = layout, masks, options
         self._frames: deque[tuple[float, Bytes]] = deque(maxlen=MOST_FRAMES)
         self._new: deque[Bytes] = deque(maxlen=MOST_FRAMES)
@@ -116,11 +108,29 @@ class Window:
             reweight_cutoff=FOOTAGE_CUTOFF,
             threads=options.threads,
         )
+        self._due: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._is_closed = False
+        self.model: LiveModel | None = None
+        self.models = 0
+        self.complaints: list[str] = []
+        self._thread: threading.Thread | None = None
+        if not waits:
+            self._thread = threading.Thread(target=self._run, name="bgsub-learner", daemon=True)
+            self._thread.start()
 
     @property
     def times(self) -> list[float]:
-        """Of the frames, in seconds."""
+        """Of the frames in the window, in seconds."""
         return [time_s for time_s, _ in self._frames]
+
+    def offer(self, row: Bytes, time_s: float) -> None:
+        """Show a frame, in order of time."""
+        if not self.add(row, time_s):
+            return
+        if self._thread is None:
+            self._renew()
+        elif self._due.empty():  # one that waits knows of this frame too
+            self._due.put(True)
 
     def add(self, row: Bytes, time_s: float) -> bool:
         """Take in the next frame if it is time for one; return whether a model is due."""
@@ -136,9 +146,8 @@ class Window:
         self._count += 1
         # Young models know little: they are replaced when the time that they knew has doubled.
         warm_up_s = self._options.warm_up_s
-        known_s = max(self._learned_s - self._began, warm_up_s)
-        is_first = self._learned_s == self._began
-        due_s = warm_up_s if is_first else min(self._options.refresh_s, known_s)
+        known_s = self._learned_s - self._began
+        due_s = min(self._options.refresh_s, max(known_s, warm_up_s)) if known_s else warm_up_s
         if self._count < _LEAST_FRAMES or time_s - self._learned_s < due_s:
             return False
         self._learned_s = time_s
@@ -169,52 +178,11 @@ class Window:
             return LiveModel(masks)
         return LiveModel(masks, fit.center_, fit.components_, fit.error_location_, fit.error_scale_)
 
-
-class Learner:
-    """The newest model of a window.
-
-    Parameters
-    ----------
-    window : Window
-    threads : int
-    waits : bool
-        Whether frames wait for a model that is due: where nothing is lost by it, results do not
-        depend on how quick the machine is. Else it is learned in a thread that gives way.
-
-    Attributes
-    ----------
-    model : LiveModel or None
-    models : int
-        Learned so far.
-    complaints : SimpleQueue of str
-        What a person should know.
-    """
-
-    def __init__(self, window: Window, threads: int, *, waits: bool) -> None:
-        self._window, self._threads, self._waits = window, threads, waits
-        self._due: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._is_closed = False
-        self.model: LiveModel | None = None
-        self.models = 0
-        self.complaints: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="bgsub-learner", daemon=True)
-        if not waits:
-            self._thread.start()
-
-    def offer(self, row: Bytes, time_s: float) -> None:
-        """Show a frame, in order of time."""
-        if not self._window.add(row, time_s):
-            return
-        if self._waits:
-            self._learn()
-        elif self._due.empty():  # one that waits knows of this frame too
-            self._due.put(True)
-
     def close(self) -> None:
         """Learn no more, and wait until what is being learned is given up."""
         self._is_closed = True
         self._due.put(False)
-        if self._thread.is_alive():
+        if self._thread is not None:
             self._thread.join(_PATIENCE_S)
 
     def _run(self) -> None:
@@ -222,22 +190,23 @@ class Learner:
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
         while self._due.get() and not self._is_closed:
-            self._learn()
+            self._renew()
 
-    def _learn(self) -> None:
+    def _renew(self) -> None:
         try:
-            with ThreadPoolExecutor(self._threads) as pool:
-                self.model = self._window.learn(partial(self._each, pool))
+            with ThreadPoolExecutor(self._options.threads) as pool:
+                self.model = self.learn(partial(self._each, pool))
             self.models += 1
         except Exception as error:  # noqa: BLE001 - the last model goes on serving
             message = "a model could not be learned, and the last one is used further"
-            self.complaints.put(f"{message} ({str(error) or type(error).__name__})")
+            self.complaints.append(f"{message} ({str(error) or type(error).__name__})")
 
     def _each(
         self, pool: ThreadPoolExecutor, function: Callable[..., Any], *items: Iterable[Any]
     ) -> Iterator[Any]:
         """Map a function over items, until nobody wants the model any more."""
-        for value in map(function, *items) if self._threads == 1 else pool.map(function, *items):
+        on_one = self._options.threads == 1
+        for value in map(function, *items) if on_one else pool.map(function, *items):
             if self._is_closed:
                 raise InterruptedError("nobody wants it any more")
             yield value
@@ -247,15 +216,8 @@ class Learner:
 class Sought:
     """What counts as an object, and where.
 
-    Attributes
-    ----------
-    masks : MaskOptions
-    min_area : int, optional
-        Pixels of the stream that an object covers at least.
-    counted : EventFilter
-        Which objects make events; of it, their largest area and the places.
-    regions : tuple of Region
-        Whose names are said of what was in them.
+    `min_area` is in pixels of the stream, `counted` says which objects make events, by their
+    largest area and their place, and `regions` are those whose names are said of what was in them.
     """
 
     masks: MaskOptions = field(default_factory=MaskOptions)
@@ -266,15 +228,9 @@ class Sought:
 
 @dataclass(frozen=True)
 class Found:
-    """What a frame shows.
+    """The mask of a frame, and the objects of frames that are decided by now, in stream pixels.
 
-    Attributes
-    ----------
-    mask : ndarray of shape (h, w), uint8
-    frames : list of list of Observation
-        Objects of the frames that are decided by now, in pixels of the stream.
-    frame_score : float or None
-        Robust z-score of this frame, where it shows something.
+    `frame_score` is the robust z-score of this frame, where it shows something.
     """
 
     mask: Bytes
@@ -285,33 +241,12 @@ class Found:
 class Analysis:
     """Find and follow the objects of a stream, over all its connections.
 
-    Parameters
-    ----------
-    options : WatchOptions
-    sought : Sought
-    name : str
-        Of the stream, for messages.
-    waits : bool
-        Whether frames wait for models.
-    looks_back : bool
-        Whether objects of a frame are told when all is known of them, as in a run. Else they are
-        told at most `LATEST` frames later, with what is known by then.
+    With `waits`, frames wait for models. With `looks_back`, objects of a frame are told when all is
+    known of them, as in a run; else at most `LATEST` frames later, with what is known by then.
+    `known_s` is the time of the last frame whose objects were told, and `scale` that of the frames
+    that it wants, None to choose.
 
-    Attributes
-    ----------
-    models : int
-        Learned so far.
-    delay : int
-        Frames that were analysed and whose objects are not told yet.
-    known_s : float
-        Time of the last frame whose objects were told.
-
-    Raises
-    ------
-    UsageError
-        If the model that is to be used can make no masks of a stream.
-    InputError
-        If it cannot be read.
+    UsageError if the model that is to be used can make no masks of a stream.
     """
 
     def __init__(
@@ -327,15 +262,13 @@ class Analysis:
         self._untold: deque[float] = deque()
         self.known_s = 0.0
         self._given = None if options.model is None else BackgroundModel.load(options.model)
+        self.scale = options.scale
         if self._given is not None:
-            if self._given.local is None:
-                raise UsageError(
-                    "the model makes masks by the paper's formula; make one with `bgsub run`"
-                )
-            if self._given.geometry.get("roi"):
-                raise UsageError(
-                    "the model is of a part of the picture (--roi); watch needs a whole one"
-                )
+            self.scale = float(self._given.geometry.get("scale", 1.0))
+            by_formula = "the model makes masks by the paper's formula; make one with `bgsub run`"
+            of_part = "the model is of a part of the picture (--roi); watch needs a whole one"
+            if self._given.local is None or self._given.geometry.get("roi"):
+                raise UsageError(by_formula if self._given.local is None else of_part)
 
     @property
     def models(self) -> int:
@@ -347,20 +280,10 @@ class Analysis:
         """Frames that were analysed and whose objects are not told yet."""
         return len(self._untold)
 
-    @property
-    def scale(self) -> float | None:
-        """Of the frames that it wants; None to choose."""
-        if self._given is None:
-            return self._options.scale
-        return float(self._given.geometry.get("scale", 1.0))
-
     def open(self, header: Header) -> bool:
         """Begin with a connection; return whether the scene is as it was before.
 
-        Raises
-        ------
-        InputError
-            If the model that is to be used is of another size.
+        InputError if the model that is to be used is of another size.
         """
         before, self._header = self._header, header
         layout = header.layout
@@ -377,12 +300,8 @@ class Analysis:
         self._first_track = self._last_track
         self._untold.clear()
         self._loop = None
-        self._tracker = Tracker(
-            size,
-            rate=header.rate,
-            min_track=self._options.min_track,
-            takes_all=self._sought.min_area is not None,
-        )
+        least, takes_all = self._options.min_track, self._sought.min_area is not None
+        self._tracker = Tracker(size, rate=header.rate, min_track=least, takes_all=takes_all)
         return is_same
 
     def _begin_scene(self, layout: Layout) -> None:
@@ -394,8 +313,7 @@ class Analysis:
             self._least_area = max(1, round(least / (across * down)))
             masks = replace(masks, min_area=self._least_area)
         if given is None or given.local is None:
-            window = Window(layout, masks, self._options)
-            self._learner = Learner(window, self._options.threads, waits=self._waits)
+            self._learner = Learner(layout, masks, self._options, waits=self._waits)
             return
         theirs = given.layout
         if (theirs.height, theirs.width) != (layout.height, layout.width):
@@ -425,20 +343,14 @@ class Analysis:
         block = FrameBlock(row[None], np.array([self._number]), np.array([time_s]))
         (frame,) = self._loop.frames([block])
         mask, scores = frame.mask, frame.scores
+        least, level = self._least_area, masks.score_level
         if self._sought.min_area is None:
-            mask = with_weak_regions(mask, scores, masks.score_level)
+            mask = with_weak_regions(mask, scores, level)
         found = find_detections(
-            mask,
-            min_area=self._least_area,
-            picture=frame.seen,
-            scores=scores,
-            score_level=masks.score_level,
+            mask, min_area=least, picture=frame.seen, scores=scores, score_level=level
         )
-        score = None
-        if found and model is not None:
-            score = model.frame_score(frame.layout.luma(row))
-        picture = frame.seen if found else None
-        followed = self._tracker.update(frame.number, time_s, found, picture)
+        score = model.frame_score(frame.layout.luma(row)) if found and model is not None else None
+        followed = self._tracker.update(frame.number, time_s, found, frame.seen if found else None)
         self._untold.append(time_s)
         return Found(frame.mask, self._told(followed), score)
 
@@ -461,9 +373,9 @@ class Analysis:
 
     def complaints(self) -> list[str]:
         """Return what a person should know since this was asked last."""
-        said: list[str] = []
-        while self._learner is not None and not self._learner.complaints.empty():
-            said.append(self._learner.complaints.get())
+        if self._learner is None:
+            return []
+        said, self._learner.complaints = self._learner.complaints, []
         return said
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from av.packet import Packet
 from bgsub.errors import OutputError, cannot_write
 from bgsub.live.decoding import IN_MP4, Header, StreamPacket
 from bgsub.live.feed import Opened, PacketRing
-from bgsub.live.options import Keep, WatchOptions
+from bgsub.live.options import WatchOptions, parse_keep
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.sink import FrameSink, open_sink
 
@@ -28,48 +28,41 @@ _NAME = re.compile(r"event-\d{8}T\d{6}Z-\d{4,}(-mask)?\.(mp4|mkv)")
 def clip_name(wall_s: float, number: int, suffix: str) -> str:
     """Name a clip by the time at which its event began, UTC, and the event's number.
 
-    Examples
-    --------
     >>> clip_name(0.0, 7, "mp4")
     'event-19700101T000000Z-0007.mp4'
     """
     return f"event-{datetime.fromtimestamp(wall_s, UTC):%Y%m%dT%H%M%SZ}-{number:04d}.{suffix}"
 
 
-def remove_oldest(folder: Path, keep: Keep, writing: Path | None) -> int:
-    """Remove clips that are too many, the oldest first, and return how many.
+def remove_oldest(folder: Path, keep: str | None, writing: Path | None) -> None:
+    """Remove clips beyond what `parse_keep` reads, the oldest first; without it, none.
 
     Only files with the names of clips are looked at; the one being written stays.
     """
+    if keep is None:
+        return
+    most_bytes, most_s = parse_keep(keep)
     clips = []
     for path in folder.iterdir():
         if _NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
             with contextlib.suppress(OSError):
                 facts = path.stat()
                 clips.append((facts.st_mtime, path.name, facts.st_size, path))
-    total, now, removed = sum(size for _, _, size, _ in clips), time.time(), 0
+    total = sum(size for _, _, size, _ in clips)
     for written, _, size, path in sorted(clips):
-        is_too_much = keep.size is not None and total > keep.size
-        is_too_old = keep.age_s is not None and now - written > keep.age_s
-        if path == writing or not (is_too_much or is_too_old):
-            continue
-        with contextlib.suppress(OSError):
-            path.unlink()
-            total -= size
-            removed += 1
-    return removed
+        if path != writing and (total > most_bytes or time.time() - written > most_s):
+            with contextlib.suppress(OSError):
+                path.unlink()
+                total -= size
 
 
 # A piece of half a second at a time, each of which plays with those before it; frames wait no
 # longer for sound that ends.
-_MUXERS: dict[str, tuple[str, dict[str, str]]] = {
-    "mp4": (
-        "mp4",
-        {"movflags": "empty_moov+default_base_moof", "frag_duration": "500000"},
-    ),
-    "mkv": ("matroska", {"cluster_time_limit": "500"}),
-}
 _AT_ONCE = {"flush_packets": "1", "max_interleave_delta": "500000"}
+_MUXERS = {
+    "mp4": {"movflags": "empty_moov+default_base_moof", "frag_duration": "500000"} | _AT_ONCE,
+    "mkv": {"cluster_time_limit": "500"} | _AT_ONCE,
+}
 
 
 class ClipWriter:
@@ -84,16 +77,14 @@ class ClipWriter:
         self._begin: int | None = None
         self._last = self._last_sound = -1
         self._sound: Any = None
-        muxer, options = _MUXERS[path.suffix[1:]]
+        kind = path.suffix[1:]
         try:
             # The sample is read again, since a stream can only be made of one that was opened.
             with av.open(io.BytesIO(header.sample), "r", format="nut") as sample:
-                self._target = av.open(
-                    f"file:{path}", "w", format=muxer, container_options=options | _AT_ONCE
-                )
+                self._target = av.open(f"file:{path}", "w", container_options=_MUXERS[kind])
                 self._stream: Any = self._target.add_stream_from_template(sample.streams.video[0])
                 for sound in sample.streams.audio:
-                    if muxer != "mp4" or sound.codec_context.name in IN_MP4:
+                    if kind != "mp4" or sound.codec_context.name in IN_MP4:
                         self._sound = self._target.add_stream_from_template(sound)
         except (FFmpegError, OSError, ValueError) as error:
             raise cannot_write(path, error) from error
@@ -129,28 +120,22 @@ class ClipWriter:
 
 
 class EventFiles:
-    """The clip and the masks of the event that is open; what cannot be written is passed to `fail`.
+    """The clip and the masks of the event that is open, as the options want them.
 
-    Parameters
-    ----------
-    folder : Path
-    ring : PacketRing
-    options : WatchOptions
-        Whether clips and masks are wanted, and in which format.
-    fail : callable
+    What cannot be written is passed to `fail`.
     """
 
     def __init__(
         self,
         folder: Path,
-        ring: PacketRing,
         options: WatchOptions,
         fail: Callable[[OutputError], None],
     ) -> None:
-        self._folder, self._ring, self._options, self._fail = folder, ring, options, fail
+        self._folder, self._options, self._fail = folder, options, fail
+        self._ring = PacketRing(0.0)  # that of the clip
         self._clip: ClipWriter | None = None
         self._masks: FrameSink | None = None
-        self._next = self._epoch = 0
+        self._next = 0
         self._masks_s: float | None = None
 
     @property
@@ -168,7 +153,7 @@ class EventFiles:
         path = self._folder / clip_name(wall_s, number, suffix)
         try:
             self._clip = ClipWriter(path, header)
-            self._epoch, self._next = opened.epoch, self._ring.begin(begin_s)
+            self._ring, self._next = opened.ring, opened.ring.begin(begin_s)
             self._ring.hold(self._next)
             if self._options.writes_masks:
                 grey = Layout("gray", header.layout.height, header.layout.width)
@@ -184,7 +169,7 @@ class EventFiles:
         """Write the packets that have come; a clip that fails is given up."""
         if self._clip is None:
             return
-        for serial, packet in self._ring.since(self._next, self._epoch):
+        for serial, packet in self._ring.since(self._next):
             try:
                 if self._clip.frames or packet.is_key:
                     self._clip.add(packet)

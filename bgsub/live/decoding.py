@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import json
@@ -13,7 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, BinaryIO
+from typing import Any
 
 import av
 from av.audio.resampler import AudioResampler
@@ -35,23 +36,10 @@ from bgsub.video.geometry import Geometry
 class Header:
     """What a stream is: its first message, and sent again when the stream changes.
 
-    Attributes
-    ----------
-    codec : str
-    size : (int, int)
-        Width and height of its frames, upright.
-    layout : Layout
-        Of the frames that are analysed.
-    time_base : Fraction
-        Seconds of a tick of its packets.
-    sample : bytes
-        Its first packet as a NUT file: what a muxer has to know of the stream, and of its sound.
-    container : str
-        ``mp4`` or ``mkv``, whichever can hold the packets.
-    sound_base : Fraction or None
-        Seconds of a tick of the packets of its sound; None where it has none.
-    rate : float
-        Frames a second.
+    `size` is that of its frames, upright, and `layout` that of the frames that are analysed.
+    `time_base` and `sound_base` are the seconds of a tick of packets, `rate` is frames a second,
+    and `container` the one that can hold the packets. `sample` is the first packet as a NUT file:
+    what a muxer has to know of the stream, and of its sound.
     """
 
     codec: str
@@ -78,11 +66,15 @@ class StreamPacket:
 
 
 @dataclass(frozen=True)
-class LivePicture:
-    """A frame to be analysed, in the layout of the header; `time_s` as that of packets."""
+class Seen:
+    """A frame to be analysed, in the layout of the header, and when it came (monotonic).
+
+    `time_s` is since the stream was opened, and since the feed was started when that hands it on.
+    """
 
     time_s: float
     row: bytes
+    came_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -104,32 +96,27 @@ class End:
     """The last message; no reason where the stream came to its end."""
 
     reason: str
-    is_final: bool = False
-    """Whether another try would end in the same way."""
+    is_final: bool = False  # whether another try would end in the same way
 
 
-Message = Header | StreamPacket | LivePicture | Note | Skipped | End
+Message = Header | StreamPacket | Seen | Note | Skipped | End
 
 _LEAP_S = 5.0
 """Seconds by which stamps may run ahead of those before them, and of the clock on the wall."""
 
 
 class StampMender:
-    """Make the time stamps of packets increase from 0, with a tick of `time_base` seconds.
+    """Make the time stamps of packets increase from 0.
 
-    `step` is the number of ticks from one frame to the next where stamps are missing.
+    A tick has `base` seconds; `step` is the number of ticks between frames where stamps are
+    missing.
     """
 
     def __init__(self, time_base: Fraction, step: int) -> None:
         self._base, self._step = time_base, max(step, 1)
-        self._shift = 0
+        self.shift = 0  # what is added to stamps at present
         self._last: int | None = None
         self._seen_s = 0.0
-
-    @property
-    def shift_s(self) -> Fraction:
-        """What is added to stamps at present, in seconds."""
-        return self._shift * self._base
 
     def mend(self, pts: int | None, dts: int | None, now_s: float) -> tuple[int, int, float | None]:
         """Return pts and dts of the next packet to decode, and the seconds of a jump, if any.
@@ -139,21 +126,20 @@ class StampMender:
         stamp = dts if dts is not None else pts
         leap: float | None = None
         if self._last is None:
-            self._shift = -(stamp or 0)
-            mended = 0
+            self.shift, mended = -(stamp or 0), 0
         elif stamp is None:
             mended = self._last + self._step
         else:
-            mended = stamp + self._shift
+            mended = stamp + self.shift
             ahead = float((mended - self._last) * self._base)
             if ahead < -_LEAP_S or ahead > _LEAP_S + (now_s - self._seen_s):
                 leap = ahead
-                self._shift -= mended - self._last - self._step
+                self.shift -= mended - self._last - self._step
                 mended = self._last + self._step
             elif mended <= self._last:
                 mended = self._last + 1
         self._last, self._seen_s = mended, now_s
-        shown = mended if pts is None or stamp is None else max(pts + self._shift, mended)
+        shown = mended if pts is None or stamp is None else max(pts + self.shift, mended)
         return shown, mended, leap
 
 
@@ -178,8 +164,8 @@ class Pace:
     def skips(self, asked_s: float, came_s: float, stamp_s: float, *, is_key: bool) -> bool:
         """Return whether there is no time to decode the next packet.
 
-        It was asked for at `asked_s` and there at `came_s`, by a clock that never goes back, and
-        `stamp_s` is its dts; a key packet is decoded without those before it.
+        It was asked for at `asked_s` and there at `came_s`, by a steady clock, and `stamp_s` is its
+        dts; a key packet is decoded without those before it.
         """
         if self._since is None or came_s - asked_s > _WAITED_S:
             self._since = came_s, stamp_s
@@ -203,15 +189,9 @@ _FARTHEST_S = 5.0
 class Sound:
     """The sound of a stream, its packets as they are in clips.
 
-    Attributes
-    ----------
-    codec : str
-        As it is in clips.
-    base : Fraction
-        Seconds of a tick of its packets.
-    is_ready : bool
-        Whether enough is known to write it; of AAC with headers in its packets (ADTS), as transport
-        streams have it, only after the first of them.
+    `codec` is that of clips, and `base` the seconds of a tick. `is_ready` says whether enough is
+    known to write it: of AAC with headers in its packets (ADTS), as transport streams have it, only
+    after the first of them.
     """
 
     def __init__(self, stream: AudioStream) -> None:
@@ -227,7 +207,7 @@ class Sound:
 
     @classmethod
     def of(cls, container: InputContainer) -> Sound | None:
-        """Return the sound of what was opened; None where there is none that can be decoded."""
+        """Return the sound of what was opened, if it has any that can be decoded."""
         stream = container.streams.best("audio")
         if not isinstance(stream, AudioStream) or stream.codec_context is None:
             return None
@@ -274,15 +254,10 @@ class Sound:
         own.codec_context.extradata = self._config
 
 
-RAW = {"rawvideo", "wrapped_avframe", "v210", "yuv4"}
-"""Codecs whose packets are pictures as they are."""
-
-
 class RawEncoder:
     """Encode raw pictures as H.264 for clips: as they are, they would fill memory and disk.
 
-    `frame` is the first one (of odd sides the last line is lost), `rate` frames a second, and
-    `base` the seconds of a tick.
+    Of pictures with odd sides the last line is lost.
     """
 
     def __init__(self, frame: VideoFrame, rate: Fraction, base: Fraction) -> None:
@@ -326,8 +301,6 @@ class RawEncoder:
 ANALYSED_PIXELS = 480 * 320
 """Pictures of more pixels are shrunk to about so many."""
 
-_IN_MP4 = {"h264", "hevc", "av1", "mpeg4", "vp9"}
-
 
 class StreamReader:
     """One opened stream, from its first key frame to its end; settings as for `read`."""
@@ -347,7 +320,9 @@ class StreamReader:
         rate = pyav.fraction(stream.average_rate) or Fraction(25)
         self._rate = rate if 0 < rate <= 240 else Fraction(25)
         self._mender = StampMender(self._base, round(1 / self._rate / self._base))
-        self._is_raw = stream.codec_context.name in RAW
+        self._is_raw = stream.codec_context.name in {
+            *("rawvideo", "wrapped_avframe", "v210", "yuv4")
+        }
         # What is raw has to be encoded for clips, whether or not it is analysed.
         self._pace = Pace() if settings["drops"] and not self._is_raw else None
         self._encoder: RawEncoder | None = None
@@ -413,7 +388,7 @@ class StreamReader:
         """Let a packet of the sound follow those of the frames; none comes before them."""
         if self._sound is None or self._origin is None or self._is_raw:
             return
-        taken = self._sound.take(packet, self._mender.shift_s, self._near_s)
+        taken = self._sound.take(packet, self._mender.shift * self._base, self._near_s)
         if taken is None:
             return
         if not self._has_sound:
@@ -433,7 +408,7 @@ class StreamReader:
             # Not from this frame on: the frames that are taken would come ever later.
             self._next_s = max(self._next_s + self._every, time_s - self._every)
             row = self._geometry.pack(self._maker.make(frame), self._layout)
-            yield LivePicture(time_s, row.tobytes())
+            yield Seen(time_s, row.tobytes())
 
     def _time_s(self, stamp: int) -> float:
         """Return seconds from the first frame on; those that are shown before it are of no use."""
@@ -463,7 +438,7 @@ class StreamReader:
             codec, sample = "raw pictures", self._encoder.sample(frame)
         else:
             sample = self._sample(sound)
-        in_mp4 = self._is_raw or codec in _IN_MP4
+        in_mp4 = self._is_raw or codec in {"h264", "hevc", "av1", "mpeg4", "vp9"}
         in_mp4 = in_mp4 and (sound is None or sound.codec in IN_MP4)
         return Header(
             codec,
@@ -494,14 +469,11 @@ class StreamReader:
 def read(settings: dict[str, Any]) -> Iterator[Message]:
     """Yield all messages of a stream but the last.
 
-    Parameters
-    ----------
-    settings : dict
-        ``address``, ``format``, ``options``, ``protocols`` as of a `LiveSource`; ``scale``, None
-        for one that leaves about `ANALYSED_PIXELS`; ``every``, the seconds between frames that are
-        analysed, 0 for all; ``sound``, whether it is taken along; ``drops``, whether frames for
-        which there is no time are not decoded. (And ``parent``, the process that this one ends
-        with.)
+    Settings are ``address``, ``format``, ``options`` and ``protocols`` as of a `LiveSource`;
+    ``scale``, None for one that leaves about `ANALYSED_PIXELS`; ``every``, the seconds between
+    frames that are analysed, 0 for all; ``sound``, whether it is taken along; ``drops``, whether
+    frames for which there is no time are not decoded. (And ``parent``, the process that this one
+    ends with.)
     """
     options = dict(settings["options"])
     if settings["protocols"]:
@@ -533,14 +505,17 @@ def main() -> None:
     # Nothing that a library prints may get between the messages.
     pipe = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     os.dup2(2, 1)
+    end = End("")
     try:
         for message in read(settings):
             send(pipe, message)
-        _finish(pipe, End(""))
     except BrokenPipeError:
         os._exit(0)
     except (FFmpegError, ValueError, OSError) as error:
-        _finish(pipe, _end_of(error, settings))
+        end = _end_of(error, settings)
+    with contextlib.suppress(OSError):
+        send(pipe, end)
+    os._exit(0)  # without waiting for libraries that may wait for a network
 
 
 def _end_of(error: Exception, settings: dict[str, Any]) -> End:
@@ -553,14 +528,6 @@ def _end_of(error: Exception, settings: dict[str, Any]) -> End:
         return End("it is no camera", True)
     reason = pyav.error_reason(error) if isinstance(error, FFmpegError) else str(error)
     return End(reason or type(error).__name__)
-
-
-def _finish(pipe: BinaryIO, message: Message) -> None:
-    """Send the last message and go, without waiting for libraries that may wait for a network."""
-    try:
-        send(pipe, message)
-    finally:
-        os._exit(0)
 
 
 def _end_with_parent(parent: int) -> None:

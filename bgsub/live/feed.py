@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -20,8 +19,8 @@ from typing import BinaryIO, Literal, cast
 from urllib.parse import urlsplit
 
 from bgsub.errors import InputError, UsageError
-from bgsub.live.decoding import End, Header, LivePicture, Note, Skipped, StreamPacket
-from bgsub.live.options import StreamOptions
+from bgsub.live.decoding import End, Header, Note, Seen, Skipped, StreamPacket
+from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.runtime.processes import held_back_in_children, receive
 
 _PROTOCOLS = {
@@ -30,28 +29,17 @@ _PROTOCOLS = {
     "rtmp": "rtmp,tcp",
     "rtmps": "rtmps,tcp,tls",
     "rtp": "rtp,udp",
-    "http": "http,tcp,tls,https,crypto,httpproxy",
-    "https": "http,tcp,tls,https,crypto,httpproxy",
-    "tcp": "tcp",
-    "udp": "udp",
-    "srt": "srt",
+    **dict.fromkeys(("http", "https"), "http,tcp,tls,https,crypto,httpproxy"),
+    **{scheme: scheme for scheme in ("tcp", "udp", "srt")},
 }
 """Schemes, and what FFmpeg may connect by when it opens one: never a file of this machine."""
 
 
 @dataclass(frozen=True)
 class LiveSource:
-    """What is watched.
+    """What is watched, `text` as it was given.
 
-    Attributes
-    ----------
-    text : str
-        As it was given.
-    kind : {"file", "url", "device", "stdin"}
-    format : str or None
-        FFmpeg's name of the format where it is not to be guessed.
-    options : dict of str to str
-        For FFmpeg's demuxer.
+    `format` is FFmpeg's name where it is not to be guessed, and `options` are for its demuxer.
     """
 
     text: str
@@ -84,42 +72,34 @@ class LiveSource:
 def read_source(text: str, raw: StreamOptions | None = None) -> LiveSource:
     """Return what is meant by ``-``, a URL, a device such as ``/dev/video0``, or a file.
 
-    Raises
-    ------
-    UsageError
-        If the options do not go with the source, or its scheme is unknown.
-    InputError
-        If there is no such file.
+    UsageError if the options do not go with the source, or its scheme is unknown.
     """
     raw = raw or StreamOptions()
     options = {"video_size": raw.size, "pixel_format": raw.pixel_format, "framerate": raw.rate}
     given = {name: value for name, value in options.items() if value is not None}
-
-    def refuse(what: str) -> None:
-        if given:
-            message = "--size, --pixel-format and --rate describe raw pictures on standard input"
-            raise UsageError(f"{message} or what a camera is asked for; {what} says them itself")
-
     if text == "-":
         if given and len(given) < len(options):
             message = "raw pictures on standard input need --size, --pixel-format and --rate"
             raise UsageError(f"{message}; leave out all three for y4m, mpegts or mjpeg")
         return LiveSource(text, "stdin", "rawvideo" if given else None, given)
-    if "://" in text:
-        scheme = urlsplit(text).scheme.lower()
-        if scheme not in _PROTOCOLS:
-            known = ", ".join(_PROTOCOLS)
-            raise UsageError(f"{scheme}://: is no kind of stream that is known ({known})")
-        refuse("a URL")
-        is_rtsp = scheme in {"rtsp", "rtsps"}
-        return LiveSource(text, "url", None, {"rtsp_flags": "prefer_tcp"} if is_rtsp else {})
-    try:
-        mode = Path(text).stat().st_mode
-    except OSError as error:
-        raise InputError(f"{text}: cannot be opened ({error.strerror})") from error
+    scheme, mode = urlsplit(text).scheme.lower() if "://" in text else "", 0
+    if scheme and scheme not in _PROTOCOLS:
+        known = ", ".join(_PROTOCOLS)
+        raise UsageError(f"{scheme}://: is no kind of stream that is known ({known})")
+    if not scheme:
+        try:
+            mode = Path(text).stat().st_mode
+        except OSError as error:
+            raise InputError(f"{text}: cannot be opened ({error.strerror})") from error
     if stat.S_ISCHR(mode):
         return LiveSource(text, "device", "v4l2", given)
-    refuse("a file")
+    if given:
+        message = "--size, --pixel-format and --rate describe raw pictures on standard input"
+        kind = "a URL" if scheme else "a file"
+        raise UsageError(f"{message} or what a camera is asked for; {kind} says them itself")
+    if scheme:
+        is_rtsp = scheme in {"rtsp", "rtsps"}
+        return LiveSource(text, "url", None, {"rtsp_flags": "prefer_tcp"} if is_rtsp else {})
     if not stat.S_ISREG(mode):
         raise InputError(f"{text}: is no file; give a video, a URL, a camera or - for a pipe")
     return LiveSource(text, "file")
@@ -129,43 +109,27 @@ _MOST_BYTES = 256 << 20
 
 
 class PacketRing:
-    """The packets of the last seconds, from a key frame on; for several threads.
+    """The packets of the last seconds of a connection, from a key frame on; for several threads.
 
-    Parameters
-    ----------
-    keep_s : float
-        Seconds that are kept at least, if they take no more than 256 MiB.
-
-    Attributes
-    ----------
-    next_serial : int
-        Number that the next packet will have; they count on over all connections.
-    epoch : int
-        Connections so far; a ring holds the packets of one.
+    Those of `keep_s` are kept at least, if they take no more than 256 MiB. The connection began at
+    `base_s`.
     """
 
-    def __init__(self, keep_s: float) -> None:
-        self._keep_s = keep_s
+    def __init__(self, keep_s: float, base_s: float = 0.0) -> None:
+        self._keep_s, self._base_s = keep_s, base_s
         self._lock = threading.Lock()
         self._packets: deque[tuple[int, StreamPacket]] = deque()
-        self._bytes = 0
+        self._bytes = self._next = 0
         self._held: int | None = None
-        self.epoch = self.next_serial = 0
 
-    def add(self, packet: StreamPacket, base_s: float) -> None:
-        """Take in a packet of a connection that began at a time."""
+    def add(self, packet: StreamPacket) -> None:
+        """Take in a packet."""
         with self._lock:
-            self._packets.append((self.next_serial, replace(packet, time_s=base_s + packet.time_s)))
-            self.next_serial += 1
+            moved = replace(packet, time_s=self._base_s + packet.time_s)
+            self._packets.append((self._next, moved))
+            self._next += 1
             self._bytes += len(packet.data)
             self._trim()
-
-    def clear(self) -> None:
-        """Forget all packets: those of another connection do not follow them."""
-        with self._lock:
-            self._packets.clear()
-            self._bytes = 0
-            self.epoch += 1
 
     def hold(self, serial: int | None) -> None:
         """Keep the packets from this one on until they are written; None for no longer."""
@@ -179,36 +143,29 @@ class PacketRing:
             for serial, packet in self._packets:
                 if packet.is_key and (found is None or packet.time_s <= time_s):
                     found = serial
-            return self.next_serial if found is None else found
+            return self._next if found is None else found
 
-    def since(self, serial: int, epoch: int) -> list[tuple[int, StreamPacket]]:
-        """Return all packets from this number on; none where they are of another connection."""
+    def since(self, serial: int) -> list[tuple[int, StreamPacket]]:
+        """Return all packets from this number on, with their numbers."""
         with self._lock:
-            if epoch != self.epoch or not self._packets:
-                return []
-            return list(islice(self._packets, max(0, serial - self._packets[0][0]), None))
+            first = self._packets[0][0] if self._packets else 0
+            return list(islice(self._packets, max(0, serial - first), None))
 
     def _trim(self) -> None:
         """Drop what is before the last key frame that is old enough."""
-        newest = self._packets[-1][1].time_s
+        oldest_s = self._packets[-1][1].time_s - self._keep_s
         while True:
-            keys = ((n, packet.time_s) for n, packet in self._packets if packet.is_key)
-            first = self._packets[0][0]
-            following = next(((n, time_s) for n, time_s in keys if n > first), None)
-            if following is None:
-                # Of a stream that has no second key frame nothing can be dropped but all.
-                if self._bytes > _MOST_BYTES:
-                    self._drop(self._packets[-1][0])
-                return
-            serial, time_s = following
+            keys = (each for each in islice(self._packets, 1, None) if each[1].is_key)
+            # Of a stream that has no second key frame nothing can be dropped but all.
+            serial, key = next(keys, (self._packets[-1][0], None))
             is_held = self._held is not None and serial > self._held
-            if (is_held or time_s > newest - self._keep_s) and self._bytes <= _MOST_BYTES:
+            is_needed = key is None or is_held or key.time_s > oldest_s
+            if is_needed and self._bytes <= _MOST_BYTES:
                 return
-            self._drop(serial)
-
-    def _drop(self, until: int) -> None:
-        while self._packets and self._packets[0][0] < until:
-            self._bytes -= len(self._packets.popleft()[1].data)
+            while self._packets[0][0] < serial:
+                self._bytes -= len(self._packets.popleft()[1].data)
+            if key is None:
+                return
 
 
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
@@ -216,6 +173,10 @@ PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 _STEADY_S = 10.0
 """Seconds of frames after which the pauses begin anew."""
+
+_RING_SLACK_S = 15.0
+"""Seconds that packets are kept beyond what clips begin with: what is small and weak must last to
+be an event, and analysis comes a little later."""
 
 _ROOM = 5
 """Frames that wait: more would only be older when their turn comes."""
@@ -225,30 +186,14 @@ _ROOM = 5
 class Opened:
     """A stream has begun, or has changed.
 
-    Attributes
-    ----------
-    header : Header
-    base_s : float
-        When, in seconds since the feed was started.
-    wall_s : float
-        The same on the clock of the system.
-    epoch : int
-        Of the ring, for the packets of this connection.
+    `base_s` is when, in seconds since the feed was started, and `wall_s` the same on the clock of
+    the system; `ring` has the packets of this connection.
     """
 
     header: Header
     base_s: float
     wall_s: float
-    epoch: int
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A frame: seconds since the feed was started, its bytes, and when it came (monotonic)."""
-
-    time_s: float
-    row: bytes
-    came_s: float
+    ring: PacketRing
 
 
 @dataclass(frozen=True)
@@ -265,60 +210,27 @@ Item = Opened | Seen | Lost | Note
 class Feed:
     """A stream as frames and packets, opened again whenever it breaks.
 
-    A context manager; the process that decodes is killed at its end.
-
-    Parameters
-    ----------
-    source : LiveSource
-    ring : PacketRing
-        Takes the packets.
-    scale : float, optional
-        Of the frames that are analysed.
-    every_s : float
-        Seconds between them; 0 for all.
-    sound : bool
-        Whether it is taken along.
-    drops : bool
-        Whether frames for which there is no time are left out; else the source waits.
-    stall_s : float
-        Seconds without anything after which a connection is given up.
-    pauses_s : sequence of float
-
-    Attributes
-    ----------
-    dropped : int
-        Frames left out so far.
-    connections : int
-        Times that the stream was opened.
+    A context manager; the process that decodes is killed at its end. `scale` is that of the frames
+    that are analysed. With `drops`, frames for which there is no time are left out, and `dropped`
+    counts them; else the source waits. `connections` counts how often the stream was opened.
     """
 
     def __init__(
         self,
         source: LiveSource,
-        ring: PacketRing,
-        *,
+        options: WatchOptions | None = None,
         scale: float | None = None,
-        every_s: float = 0.0,
-        sound: bool = True,
         drops: bool = True,
-        stall_s: float = 20.0,
         pauses_s: Sequence[float] = PAUSES_S,
     ) -> None:
-        self._source, self._ring = source, ring
-        self._settings = json.dumps(
-            {
-                "address": source.address,
-                "format": source.format,
-                "options": source.options,
-                "protocols": source.protocols,
-                "scale": scale,
-                "every": every_s,
-                "sound": sound,
-                "drops": drops,
-                "parent": os.getpid(),
-            }
-        )
-        self._drops, self._stall_s, self._pauses = drops, stall_s, tuple(pauses_s)
+        options = options or WatchOptions()
+        self._source, self._keep_s = source, options.before_s + _RING_SLACK_S
+        opened: dict[str, object]
+        opened = {"address": source.address, "format": source.format, "options": source.options}
+        opened |= {"protocols": source.protocols, "sound": options.sound and options.clips}
+        asked = {"scale": scale, "every": options.every_s or 0.0, "drops": drops}
+        self._settings = json.dumps(opened | asked | {"parent": os.getpid()})
+        self._drops, self._stall_s, self._pauses = drops, options.stall_s, tuple(pauses_s)
         self._changed = threading.Condition()
         self._items: deque[Item] = deque()
         self._stop = threading.Event()
@@ -357,8 +269,7 @@ class Feed:
     def _kill(self) -> None:
         process = self._process
         if process is not None:
-            with contextlib.suppress(OSError):
-                process.kill()
+            process.kill()
 
     def _put(self, item: Item) -> None:
         with self._changed:
@@ -418,15 +329,21 @@ class Feed:
         return end, had_frames
 
     def _listen(self, pipe: BinaryIO) -> tuple[End, bool]:
-        base, had_frames = 0.0, False
+        base, had_frames, ring = 0.0, False, PacketRing(self._keep_s)
         while not self._stop.is_set():
             message = receive(pipe)
             self._heard = time.monotonic()
             if isinstance(message, Header):
-                base = self._open(message, base, is_new=not had_frames)
+                now = time.monotonic() - self._began
+                if not had_frames:
+                    self.connections += 1
+                    # A file is read faster than it was recorded: its own time is what counts.
+                    base = max(now, self._latest_s + 0.04) if self._source.kind != "file" else 0.0
+                    ring = PacketRing(self._keep_s, base)
+                self._put(Opened(message, base, time.time() - now + base, ring))
             elif isinstance(message, StreamPacket):
-                self._ring.add(message, base)
-            elif isinstance(message, LivePicture):
+                ring.add(message)
+            elif isinstance(message, Seen):
                 had_frames = True
                 self._latest_s = base + message.time_s
                 self._put(Seen(self._latest_s, message.row, self._heard))
@@ -439,14 +356,3 @@ class Feed:
             else:
                 return End("the process that decodes it died"), had_frames
         return End(""), had_frames
-
-    def _open(self, header: Header, base: float, *, is_new: bool) -> float:
-        """Announce a stream; return the time at which its connection began."""
-        now = time.monotonic() - self._began
-        if is_new:
-            self.connections += 1
-            # A file is read faster than it was recorded: its own time is what counts.
-            base = max(now, self._latest_s + 0.04) if self._source.kind != "file" else 0.0
-            self._ring.clear()
-        self._put(Opened(header, base, time.time() - now + base, self._ring.epoch))
-        return base

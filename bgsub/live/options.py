@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -28,56 +29,34 @@ _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTsmhd])B?", re.ASCII)
 _BYTES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
-@dataclass(frozen=True)
-class Keep:
-    """How much is kept.
-
-    Attributes
-    ----------
-    size : int or None
-        Bytes of all clips together.
-    age_s : float or None
-        Seconds since a clip was written to.
-    """
-
-    size: int | None = None
-    age_s: float | None = None
-
-
 class KeepRule(Rule):
     """An amount of memory, or a time, kept as it is written."""
 
     meaning = "an amount such as 10G, or a time such as 7d"
     metavar = "AMOUNT"
 
-    def convert(self, value: Any) -> str:
-        """Check the amount."""
+    def _convert(self, value: Any) -> str:
         if not isinstance(value, str):
             raise TypeError(value)
         parse_keep(value)
         return value
 
 
-def parse_keep(text: str) -> Keep:
-    """Read ``10G`` or ``7d``: capital letters are bytes, small ones time.
+def parse_keep(text: str) -> tuple[float, float]:
+    """Return the most bytes and seconds that are kept: capital letters are bytes, small ones time.
 
-    Raises
-    ------
-    ValueError
-        If it is neither.
+    ValueError if it is neither.
 
-    Examples
-    --------
     >>> parse_keep("10G"), parse_keep("7d")
-    (Keep(size=10000000000, age_s=None), Keep(size=None, age_s=604800.0))
+    ((10000000000.0, inf), (inf, 604800.0))
     """
     match = _AMOUNT.fullmatch(text.strip())
     if match is None or float(match[1]) == 0:
         raise ValueError(text)
     amount, unit = float(match[1]), match[2]
     if unit in _BYTES:
-        return Keep(size=int(amount * _BYTES[unit]))
-    return Keep(age_s=amount * SECONDS[unit])
+        return amount * _BYTES[unit], math.inf
+    return math.inf, amount * SECONDS[unit]
 
 
 _stream = functools.partial(option, "Stream")
@@ -102,13 +81,7 @@ class StreamOptions(Declared):
 @documented
 @dataclass(frozen=True, kw_only=True)
 class WatchOptions(Declared):
-    """How a stream is watched.
-
-    Raises
-    ------
-    UsageError
-        For a value out of range, or options that exclude each other.
-    """
+    """How a stream is watched; UsageError for what is out of range or excludes each other."""
 
     stall_s: float = _stream(
         20.0, Duration(), "Open the stream again when no frame has come for this long."
@@ -206,5 +179,6 @@ class WatchOptions(Declared):
         if self.warm_up_s > self.window_s:
             raise UsageError("--warm-up is longer than --window; make it shorter")
         if self.writes_masks and not self.clips:
-            message = "--masks belong to clips, which --no-clips leaves out; give one of them"
-            raise UsageError(message)
+            raise UsageError(
+                "--masks belong to clips, which --no-clips leaves out; give one of them"
+            )

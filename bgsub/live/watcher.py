@@ -16,15 +16,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from bgsub.errors import InputError, OutputError, UsageError, cannot_write, plural, was_or_were
 from bgsub.live.analysis import Analysis, Sought
 from bgsub.live.clips import EventFiles, remove_oldest
-from bgsub.live.decoding import Note
-from bgsub.live.feed import PAUSES_S, Feed, LiveSource, Lost, Opened, PacketRing, Seen
-from bgsub.live.options import WatchOptions, parse_keep
+from bgsub.live.decoding import Note, Seen
+from bgsub.live.feed import PAUSES_S, Feed, LiveSource, Lost, Opened
+from bgsub.live.options import WatchOptions
 from bgsub.runtime.files import write_file
 from bgsub.tracking.detections import Box, surround
-from bgsub.tracking.feedback import Example, Feedback, read_feedback
+from bgsub.tracking.feedback import Feedback, read_feedback
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import LATEST, SMALL_LASTING_S, Observation
 
@@ -35,17 +37,9 @@ _MOST_COMMANDS = 4
 class EventHook:
     """A command that is started at each event, without a shell and without waiting for it.
 
-    Parameters
-    ----------
-    command : str
-        Parted into arguments as a shell would, but no shell runs it. ``{event}``, ``{id}`` and
-        ``{file}`` are replaced; the JSON line is its standard input. It is left out where four of
-        it are running, or it cannot be started.
-
-    Raises
-    ------
-    UsageError
-        If it has no argument, or a quote is not closed.
+    It is parted into arguments as a shell would; ``{event}``, ``{id}`` and ``{file}`` are replaced,
+    and the JSON line is its standard input. It is left out where four of it are running, or it
+    cannot be started. UsageError if it has no argument, or a quote is not closed.
     """
 
     def __init__(self, command: str) -> None:
@@ -81,23 +75,12 @@ class EventHook:
 
 @dataclass
 class Status:
-    """How watching goes.
+    """How watching goes, in numbers so far.
 
-    Attributes
-    ----------
-    state : str
-        ``connecting``, ``learning``, ``watching``, ``lost`` or ``ended``.
-    frames, dropped : int
-        Frames that were analysed, and that came but were not.
-    events, connections, clips_failed, models : int
-        So far.
-    uptime_s, time_s : float
-        Since the start; and time of the frame analysed last.
-    latency_s : float
-        From the arrival of that frame to its result.
-    delay_frames : int
-        Frames that were analysed and whose objects are not told yet.
-    event_open : bool
+    `state` is ``connecting``, ``learning``, ``watching``, ``lost`` or ``ended``. `frames` were
+    analysed, `dropped` came but were not, and of `delay_frames` the objects are not told yet.
+    `latency_s` is from the arrival of the frame of `time_s`, the last that was analysed, to its
+    result.
     """
 
     state: str = "connecting"
@@ -116,16 +99,13 @@ class Status:
     def metrics(self) -> str:
         """Return it as Prometheus text."""
         is_up = self.state in {"learning", "watching"}
-        lines = ["# TYPE bgsub_up gauge", f"bgsub_up {int(is_up)}"]
-        for name, value in asdict(self).items():
-            if name == "state":
-                continue
-            kind, full = ("counter", f"{name}_total") if name in _COUNTERS else ("gauge", name)
-            lines += [f"# TYPE bgsub_{full} {kind}", f"bgsub_{full} {float(value):g}"]
-        return "\n".join(lines) + "\n"
-
-
-_COUNTERS = {"frames", "dropped", "events", "connections", "clips_failed", "models"}
+        counters = {"frames", "dropped", "events", "connections", "clips_failed", "models"}
+        text = ""
+        for name, value in [("up", is_up), *asdict(self).items()]:
+            if name != "state":
+                kind, full = ("counter", f"{name}_total") if name in counters else ("gauge", name)
+                text += f"# TYPE bgsub_{full} {kind}\nbgsub_{full} {float(value):g}\n"
+        return text
 
 
 @contextlib.contextmanager
@@ -169,25 +149,10 @@ it came to its end; or watching was stopped."""
 
 @dataclass
 class LiveEvent:
-    """Something that is in sight.
+    """Something that is in sight, with the highest scores so far.
 
-    Attributes
-    ----------
-    number : int
-        From 1.
-    start_s, last_s : float
-        When it was first and last seen.
-    box : Box
-        Where it was last seen, in pixels of the stream.
-    tracks : set of int
-    score : float
-        Highest so far.
-    frame_score : float or None
-        Highest robust z-score of a whole frame so far.
-    regions : set of str
-        Names of those that it has been in.
-    files : list of str
-        Its clips: one, and another for each time that the stream was lost meanwhile.
+    `box` is where it was last seen, in pixels of the stream, and `regions` those that it has been
+    in. `files` are its clips: one, and another for each time that the stream was lost meanwhile.
     """
 
     number: int
@@ -216,22 +181,15 @@ class LiveEvent:
         }
 
 
+_UPDATE_S, _LOST_S = 1.0, 10.0
+
+
 class LiveEvents:
     """Form events of the objects of frames, one at a time: as in a video, an event is a time.
 
-    An event begins when the first of its objects was first seen, which is known later.
-
-    Parameters
-    ----------
-    announce : callable
-        Called with what happens, the event, and for its end why.
-    regions : sequence of Region
-    after_s : float
-        An event ends when nothing has been seen for so long.
-    update_s : float
-        Seconds between updates.
-    lost_s : float
-        Seconds for which an event survives the loss of the stream.
+    An event begins when the first of its objects was first seen, which is known later. `announce`
+    is called with what happens, the event, and for its end why. An event ends when nothing has been
+    seen for `after_s`, or the stream was lost for 10 s; updates are a second apart.
     """
 
     def __init__(
@@ -240,13 +198,10 @@ class LiveEvents:
         *,
         regions: Sequence[Region] = (),
         after_s: float = 2.0,
-        update_s: float = 1.0,
-        lost_s: float = 10.0,
     ) -> None:
-        self._announce, self._regions = announce, regions
-        self._after_s, self._update_s, self._lost_s = after_s, update_s, lost_s
+        self._announce, self._regions, self._after_s = announce, regions, after_s
         self._updated_s = 0.0
-        self._lost_at_s: float | None = None
+        self.lost_at_s: float | None = None
         self._back_s = -math.inf
         self.open: LiveEvent | None = None
         self.count = 0
@@ -256,28 +211,24 @@ class LiveEvents:
         if not objects:
             return
         now_s, box = objects[0].time_s, surround(each.box for each in objects)
-        event, what = self.open, "update"
+        event = self.open
+        is_new = event is None
         if event is None:
             self.count += 1
-            start_s = min(
-                each.time_s if math.isnan(each.first_s) else each.first_s for each in objects
-            )
-            event = self.open = LiveEvent(self.count, start_s, now_s, box)
-            what = "start"
+            start_s = min(np.fmin(each.first_s, each.time_s) for each in objects)
+            event = self.open = LiveEvent(self.count, float(start_s), now_s, box)
         event.last_s, event.box = now_s, box
         event.tracks |= {each.track for each in objects}
-        event.regions |= {
-            region.name
-            for region in self._regions
-            if any(region.holds(each.cx, each.cy) for each in objects)
-        }
-        scores = [each.score for each in objects if not math.isnan(each.score)]
-        event.score = max([event.score, *scores])
-        frame_scores = [each for each in (event.frame_score, frame_score) if each is not None]
-        event.frame_score = max(frame_scores, default=None)
-        if what == "start" or now_s - self._updated_s >= self._update_s:
+        for region in self._regions:
+            if any(region.holds(each.cx, each.cy) for each in objects):
+                event.regions.add(region.name)
+        event.score = float(np.fmax.reduce([event.score, *(each.score for each in objects)]))
+        if frame_score is not None:
+            before = frame_score if event.frame_score is None else event.frame_score
+            event.frame_score = max(frame_score, before)
+        if is_new or now_s - self._updated_s >= _UPDATE_S:
             self._updated_s = now_s
-            self._announce("start" if what == "start" else "update", event, None)
+            self._announce("start" if is_new else "update", event, None)
 
     def pass_time(self, now_s: float) -> None:
         """Note that all is known of the frames up to a time."""
@@ -286,15 +237,15 @@ class LiveEvents:
 
     def lose(self, now_s: float) -> None:
         """Note that the stream is lost at a time; called again while it is."""
-        if self._lost_at_s is None:
-            self._lost_at_s = now_s
-        if self.open is not None and now_s - self._lost_at_s > self._lost_s:
+        if self.lost_at_s is None:
+            self.lost_at_s = now_s
+        if self.open is not None and now_s - self.lost_at_s > _LOST_S:
             self.end("lost")
 
     def resume(self, now_s: float) -> None:
         """Note that a stream begins, or is back: what was in sight has time to be seen again."""
-        if self._lost_at_s is not None:
-            self._lost_at_s, self._back_s = None, now_s + SMALL_LASTING_S
+        if self.lost_at_s is not None:
+            self.lost_at_s, self._back_s = None, now_s + SMALL_LASTING_S
 
     def end(self, reason: Reason) -> None:
         """End the event that is open, if there is one."""
@@ -302,10 +253,6 @@ class LiveEvents:
         if event is not None:
             self._announce("end", event, reason)
 
-
-_RING_SLACK_S = 15.0
-"""Seconds that packets are kept beyond what clips begin with: what is small and weak must last to
-be an event, and analysis comes a little later."""
 
 _LATE_S = 20.0
 """Seconds beyond the warm-up in which a model should have been learned."""
@@ -316,29 +263,9 @@ _STATUS_S, _MINUTE_S = 2.0, 60.0
 class Watcher:
     """Watch one stream until it ends or somebody stops it.
 
-    Parameters
-    ----------
-    source : LiveSource
-    out : Path
-        The folder of the clips; made if it is not there.
-    options : WatchOptions
-    say : callable
-        Takes each JSON line.
-    note : callable
-        Takes what a person should know, and whether it is a warning.
-    sought : Sought, optional
-        What counts as an object.
-    pauses_s : sequence of float
-        As of `Feed`.
-
-    Attributes
-    ----------
-    status : Status
-
-    Raises
-    ------
-    UsageError
-        If what is to be run at events is no command.
+    Clips go into the folder `out`, made if it is not there. `say` takes each JSON line, and `note`
+    what a person should know and whether it is a warning. UsageError if what is to be run at events
+    is no command.
     """
 
     def __init__(
@@ -357,17 +284,14 @@ class Watcher:
         self._say, self._note = say, note
         self._hook = None if options.on_event is None else EventHook(options.on_event)
         self.status = Status()
-        self._ring = PacketRing(options.before_s + _RING_SLACK_S)
         self._events = LiveEvents(
             self._announce, regions=self._sought.regions, after_s=options.after_s
         )
-        self._files = EventFiles(out, self._ring, options, self._fail_clip)
+        self._files = EventFiles(out, options, self._fail_clip)
         self._drops = source.kind != "file" if options.drop is None else options.drop
         self._opened: Opened | None = None
-        self._lost_since: float | None = None
-        self._examples: list[Example] = []
-        if options.feedback is not None:
-            self._examples = read_feedback(Path(options.feedback))
+        path = options.feedback
+        self._examples = [] if path is None else read_feedback(Path(path))
         self._feedback: Feedback | None = None
         self._learns_late = False
         self._minute_s = self._status_s = 0.0
@@ -376,18 +300,12 @@ class Watcher:
     def run(self, stop: threading.Event) -> None:
         """Watch until the source ends for good, or `stop` is set.
 
-        Raises
-        ------
-        InputError
-            If the source cannot be opened, and is none that is tried again, or the model cannot.
-        OutputError
-            If the folder cannot be made, or the port is taken.
+        InputError if the source cannot be opened, and is none that is tried again, or the model
+        cannot; OutputError if the folder cannot be made, or the port is taken.
         """
         options, source = self._options, self._source
-        looks_back = source.kind == "file"
-        analysis = Analysis(
-            options, self._sought, source.name, waits=not self._drops, looks_back=looks_back
-        )
+        is_file, waits = source.kind == "file", not self._drops
+        analysis = Analysis(options, self._sought, source.name, waits=waits, looks_back=is_file)
         try:
             self._out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -397,17 +315,9 @@ class Watcher:
             if options.metrics is not None:
                 port = stack.enter_context(served_metrics(self.status, options.metrics))
                 self._note(f"metrics are on http://127.0.0.1:{port}/metrics", "note")
-            feed = Feed(
-                source,
-                self._ring,
-                scale=analysis.scale,
-                every_s=options.every_s or 0.0,
-                sound=options.sound and options.clips,
-                drops=self._drops,
-                stall_s=options.stall_s,
-                pauses_s=self._pauses_s,
+            feed = stack.enter_context(
+                Feed(source, options, analysis.scale, self._drops, self._pauses_s)
             )
-            stack.enter_context(feed)
             reason: Reason = "stopped"
             try:
                 while not stop.is_set():
@@ -417,7 +327,7 @@ class Watcher:
                     elif isinstance(item, Seen):
                         self._look(item, analysis)
                     elif isinstance(item, Note):
-                        self._note(f"{source.name}: {item.text}", "warning")
+                        self._warn(item.text)
                     elif isinstance(item, Lost):
                         self._lose(item)
                         if item.retry_s is None:
@@ -438,17 +348,20 @@ class Watcher:
         self._files.close()
         if not analysis.open(header):
             self._events.end("changed")
+        was_lost = self._events.lost_at_s is not None
         self._events.resume(opened.base_s)
         if self._events.open is not None:
             self._record(self._events.open, opened.base_s, opened.base_s)
         if before is None:
-            codec, (width, height) = header.codec, header.size
-            late = f"; objects are told up to {LATEST} frames late"
-            late = "" if self._source.kind == "file" else late
-            self._note(f"{self._source.name}: {codec}, {width}×{height} pixels{late}", "note")
-        elif self._lost_since is not None:
+            shown = "{}, {}×{} pixels".format(header.codec, *header.size)
+            if self._source.kind != "file":
+                shown += f"; objects are told up to {LATEST} frames late"
+            self._note(f"{self._source.name}: {shown}", "note")
+        elif was_lost:
             self._note(f"{self._source.name}: is back", "note")
-        self._lost_since = None
+
+    def _warn(self, text: str) -> None:
+        self._note(f"{self._source.name}: {text}", "warning")
 
     def _look(self, seen: Seen, analysis: Analysis) -> None:
         """Analyse a frame, and tell what it shows."""
@@ -456,7 +369,7 @@ class Watcher:
         status = self.status
         status.time_s, status.models = seen.time_s, analysis.models
         for text in analysis.complaints():
-            self._note(f"{self._source.name}: {text}", "warning")
+            self._warn(text)
         if found is None:
             status.state = "learning"
             self._complain_late(seen.time_s)
@@ -465,15 +378,14 @@ class Watcher:
         self._see(found.frames, found.frame_score)
         self._files.add_mask(found.mask, seen.time_s)
         self._events.pass_time(analysis.known_s)
-        status.frames += 1
-        status.delay_frames = analysis.delay
+        status.frames, status.delay_frames = status.frames + 1, analysis.delay
         status.latency_s = time.monotonic() - seen.came_s
 
     def _see(self, frames: Sequence[Sequence[Observation]], frame_score: float | None) -> None:
         """Take in the objects of frames, but for what is like that which is none."""
+        takes = None if self._feedback is None else self._feedback.takes
         for objects in frames:
-            takes = None if self._feedback is None else self._feedback.takes
-            self._events.see([each for each in objects if not takes or takes(each)], frame_score)
+            self._events.see(list(filter(takes, objects)), frame_score)
 
     def _complain_late(self, now_s: float) -> None:
         """Report once that nothing can be reported yet, where a machine has no time to learn."""
@@ -481,9 +393,8 @@ class Watcher:
         if self._learns_late or now_s - began_s < self._options.warm_up_s + _LATE_S:
             return
         self._learns_late = True
-        message = f"{self._source.name}: there is no model after {now_s - began_s:.0f} s"
         hint = "the machine is too busy to learn one; nothing is reported until there is one"
-        self._note(f"{message}: {hint}", "warning")
+        self._warn(f"there is no model after {now_s - began_s:.0f} s: {hint}")
 
     def _announce(self, what: What, event: LiveEvent, reason: Reason | None) -> None:
         """Report what happens to an event, and begin and end its clip."""
@@ -492,11 +403,12 @@ class Watcher:
         elif what == "end":
             self._files.close()
         wall_s = self._wall_s(event.last_s)
-        line = {"event": what, "time": None if wall_s is None else _iso(wall_s), **event.to_json()}
+        moment = None if wall_s is None else datetime.fromtimestamp(wall_s, UTC)
+        shown = moment and moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = {"event": what, "time": shown, **event.to_json()}
         if what == "end":
             line |= {"duration_s": round(event.last_s - event.start_s, 3), "reason": reason}
-        self.status.events = self._events.count
-        self.status.event_open = what != "end"
+        self.status.events, self.status.event_open = self._events.count, what != "end"
         text = json.dumps(line)
         self._say(text)
         if self._hook is not None:
@@ -514,9 +426,8 @@ class Watcher:
         if self._opened is None:
             return
         wall_s = self._wall_s(named_s)
-        path = self._files.begin(
-            self._opened, begin_s, time.time() if wall_s is None else wall_s, event.number
-        )
+        wall_s = time.time() if wall_s is None else wall_s
+        path = self._files.begin(self._opened, begin_s, wall_s, event.number)
         if path is not None:
             event.files.append(str(path))
 
@@ -526,44 +437,38 @@ class Watcher:
         self._note(str(error), "warning")
 
     def _lose(self, lost: Lost) -> None:
-        name = self._source.name
         if lost.retry_s is None:
             if self._opened is None or lost.reason:
-                raise InputError(f"{name}: cannot be read ({lost.reason or 'it holds no picture'})")
+                reason = lost.reason or "it holds no picture"
+                raise InputError(f"{self._source.name}: cannot be read ({reason})")
             return
-        if self._lost_since is None:
-            self._lost_since = time.monotonic()
+        self._events.lose(time.monotonic())
         self.status.state = "lost"
-        self._note(f"{name}: {lost.reason}; trying again in {lost.retry_s:g} s", "warning")
+        self._warn(f"{lost.reason}; trying again in {lost.retry_s:g} s")
 
     def _attend(self, feed: Feed, now_s: float) -> None:
         """Do what is due whether or not a frame has come."""
         self._files.write()
-        if self._lost_since is not None:
+        if self._events.lost_at_s is not None:
             self._events.lose(time.monotonic())
         if now_s - self._minute_s >= _MINUTE_S:
             self._minute_s = now_s
-            self._keep_few()
+            remove_oldest(self._out, self._options.keep, self._files.path)
             dropped, self._dropped = feed.dropped - self._dropped, feed.dropped
             if dropped:
                 many = f"{plural(dropped, 'frame')} of the last minute {was_or_were(dropped)}"
-                message = f"{many} not analysed for lack of time"
-                self._note(f"{message}; clips have them all", "warning")
+                why = "not analysed for lack of time; clips have them all"
+                self._note(f"{many} {why}", "warning")
         if now_s - self._status_s >= _STATUS_S:
             self._status_s = now_s
             self._tell_status(feed, now_s)
 
-    def _keep_few(self) -> None:
-        if self._options.keep is not None:
-            remove_oldest(self._out, parse_keep(self._options.keep), self._files.path)
-
     def _tell_status(self, feed: Feed, now_s: float) -> None:
         status = self.status
-        status.uptime_s, status.dropped = now_s, feed.dropped
-        status.connections = feed.connections
+        status.uptime_s, status.dropped, status.connections = now_s, feed.dropped, feed.connections
         if self._options.status is not None:
-            text = json.dumps(asdict(status)) + "\n"
             try:
+                text = json.dumps(asdict(status)) + "\n"
                 write_file(Path(self._options.status), text.encode())
             except OutputError as error:
                 self._note(str(error), "warning")
@@ -579,11 +484,6 @@ class Watcher:
         self._events.end(reason)
         self._files.close()
         self._tell_dropped()
-        self._keep_few()
+        remove_oldest(self._out, self._options.keep, self._files.path)
         self.status.state, self.status.delay_frames = "ended", 0
         self._tell_status(feed, now_s)
-
-
-def _iso(wall_s: float) -> str:
-    moment = datetime.fromtimestamp(wall_s, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,72 +106,38 @@ class ErrorTable:
 
 
 def write_csv(table: ErrorTable, path: Path) -> None:
-    """Write errors.csv.
+    """Write errors.csv, in place of one that exists; OutputError if that fails."""
 
-    Parameters
-    ----------
-    table : ErrorTable
-    path : Path
-        Replaced if it exists.
+    # Ten digits are more than a sum of float64 squares is worth, eight than a ratio.
+    def numbers(values: NDArray[np.float64], digits: int) -> list[str]:
+        return [f"{value:.{digits}g}" for value in values.tolist()]
 
-    Raises
-    ------
-    OutputError
-        If the file cannot be written.
-    """
-    header = [*COLUMNS, "doubtful"]
-    later: list[list[str]] = [[] for _ in table.frames]
+    columns: dict[str, Sequence[int | str]] = {
+        "frame": table.frames.tolist(),
+        "time_s": numbers(table.times, 10),
+        "error": numbers(table.errors, 10),
+        "rmse": numbers(table.rmse, 8),
+        "score": numbers(table.scores, 8),
+        "outlier": table.outliers.astype(int).tolist(),
+        "doubtful": table.doubts.astype(int).tolist(),
+    }
     if table.local is not None:
-        header += ["local", "flag"]
-        later = [
-            [f"{local:.8g}", flag]
-            for local, flag in zip(table.local.tolist(), table.flags, strict=True)
-        ]
-    columns = zip(
-        table.frames.tolist(),
-        table.times.tolist(),
-        table.errors.tolist(),
-        table.rmse.tolist(),
-        table.scores.tolist(),
-        table.outliers.tolist(),
-        table.doubts.tolist(),
-        later,
-        strict=True,
-    )
+        columns |= {"local": numbers(table.local, 8), "flag": table.flags}
     try:
         with path.open("w", encoding="ascii", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(header)
-            writer.writerows(
-                # Ten digits are more than a sum of float64 squares is worth, eight than a ratio.
-                (
-                    *(frame, f"{time:.10g}", f"{error:.10g}", f"{rmse:.8g}", f"{score:.8g}"),
-                    *(int(mark), int(doubt), *more),
-                )
-                for frame, time, error, rmse, score, mark, doubt, more in columns
-            )
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
     except OSError as error:
         raise cannot_write(path, error) from error
 
 
 def read_csv(path: Path) -> ErrorTable:
-    """Read an errors.csv.
+    """Read an errors.csv; InputError names the line and what is wrong with it.
 
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    ErrorTable
-        Without a scene change, which the file does not hold. The cut-off is the default where the
-        column `outlier` agrees with it, else one that separates the marked frames from the others;
-        where none does, for somebody has edited the file, the marks are kept as `marked`.
-
-    Raises
-    ------
-    InputError
-        If it is no errors.csv; names the line and what is wrong.
+    The file holds no scene change. The cut-off is the default where the column `outlier` agrees
+    with it, else one that separates the marked frames from the others; where none does, for
+    somebody has edited the file, the marks are kept as `marked`.
     """
     check_plain(path)
     try:
@@ -210,8 +176,8 @@ def _parse(rows: Iterable[list[str]], path: Path) -> dict[str, NDArray[np.float6
             later = header[len(COLUMNS) :]
             known = set(later) <= set(_LATER_COLUMNS) and len(set(later)) == len(later)
             if header[: len(COLUMNS)] != list(COLUMNS) or not known:
-                expected = ",".join(COLUMNS)
-                message = f"{path}: no errors.csv of bgsub; its first line must begin {expected}"
+                message = f"{path}: no errors.csv of bgsub; its first line must begin "
+                message += ",".join(COLUMNS)
                 raise InputError(message)
         elif row:
             try:
@@ -266,17 +232,12 @@ def _cutoff_of(scores: NDArray[np.float64], marked: NDArray[np.bool_]) -> float 
     if np.array_equal(scores > DEFAULT_CUTOFF, marked):
         return DEFAULT_CUTOFF
     # Unless nothing is marked the default lies outside the gap, whose lower end is the best guess.
-    lower = (
-        float(scores[~marked].max())
-        if not marked.all()
-        else float(np.nextafter(scores.min(), -np.inf))
-    )
+    below = np.nextafter(scores.min(), -np.inf)
+    lower = float(scores[~marked].max(initial=below))
     return lower if np.array_equal(scores > lower, marked) else None
 
 
 def _pixels_of(errors: NDArray[np.float64], rmse: NDArray[np.float64]) -> int:
     """Compute p from error = p · rmse²."""
     seen = rmse > 0
-    if not seen.any():
-        return 1
-    return max(1, round(float(np.median(errors[seen] / rmse[seen] ** 2))))
+    return max(1, round(float(np.median(errors[seen] / rmse[seen] ** 2)))) if seen.any() else 1

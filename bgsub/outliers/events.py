@@ -31,8 +31,7 @@ class _Gap(Rule):
     meaning = 'a whole number of frames, or seconds such as "1.5s"'
     metavar = "N|Ns"
 
-    def convert(self, value: Any) -> int | str:
-        """Check the number."""
+    def _convert(self, value: Any) -> int | str:
         frames, seconds = gap_of(value)
         if frames is None and seconds is None:
             raise ValueError(value)
@@ -155,30 +154,13 @@ def fit_table(
     frames: NDArray[np.int64],
     times: NDArray[np.float64],
     cutoff: float | None = None,
-    pixels: int | None = None,
+    pixels: int,
 ) -> ErrorTable:
-    """Tabulate what a fit says of its frames, a lasting change of the scene included.
+    """Tabulate what a fit says of its frames, of numbers and seconds, and of its p pixels.
 
-    Parameters
-    ----------
-    estimator : Estimator
-    gram : Gram, optional
-        What it was fitted to with `fit_gram`; without it a lasting change is not looked for.
-    frames, times : ndarray of shape (n,)
-        Frame numbers from 1 and seconds.
-    cutoff : float, optional
-        None is `DEFAULT_CUTOFF`.
-    pixels : int, optional
-        p; None is that of the Gram matrix.
-
-    Returns
-    -------
-    ErrorTable
+    A lasting change of the scene is looked for with the Gram matrix that was fitted alone. A
+    cut-off of None is the default.
     """
-    if pixels is None:
-        if gram is None:
-            raise ValueError("fit_table: without a Gram matrix pixels is needed")
-        pixels = gram.n_features
     location, scale = estimator.error_location_, estimator.error_scale_
     cutoff = DEFAULT_CUTOFF if cutoff is None else cutoff
     scores = frame_scores(location + scale * estimator.outlier_scores_, location, scale, pixels)
@@ -246,20 +228,10 @@ def outlier_frames(table: ErrorTable) -> NDArray[np.bool_]:
 def with_cutoff(
     table: ErrorTable, *, cutoff: float | None = None, quantile: float | None = None
 ) -> ErrorTable:
-    """Return the table with another cut-off; unchanged if neither is given.
+    """Return the table with another cut-off of either score; unchanged if neither is given.
 
-    Parameters
-    ----------
-    table : ErrorTable
-    cutoff : float, optional
-        Of either score.
-    quantile : float, optional
-        In [0, 1), of the scores of the frames before any lasting change of the scene.
-
-    Raises
-    ------
-    UsageError
-        For a value out of range, or if both are given.
+    The quantile is of the scores of the frames before any lasting change of the scene. UsageError
+    for a value out of range, or if both are given.
     """
     EventOptions(cutoff=cutoff, quantile=quantile)
     if quantile is not None:

@@ -43,15 +43,7 @@ _SPAN = _gumbel(1.0 - DEFAULT_RATE) - _gumbel(0.5)
 
 @dataclass(frozen=True)
 class CleanLevel:
-    """Where a statistic of clean frames lies, and how far it strays.
-
-    Attributes
-    ----------
-    location : float
-        The median.
-    scale : float
-        Units of the statistic for one unit of the score; above 0.
-    """
+    """The median of a statistic of clean frames, and how much of it is one unit of the score."""
 
     location: float
     scale: float
@@ -62,14 +54,9 @@ class CleanLevel:
 
 
 def clean_level(values: NDArray[np.float64], least_scale: float) -> CleanLevel:
-    """Estimate location and scale of a statistic from its values in clean frames.
+    """Estimate the level of a statistic from its values in clean frames, shape (n,).
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Of frames that show the background; up to a fifth may hold a visitor.
-    least_scale : float
-        Above 0.
+    Up to a fifth of them may hold a visitor.
     """
     tails = [
         np.diff(np.quantile(values, pair))[0] / (_gumbel(pair[1]) - _gumbel(pair[0]))
@@ -82,15 +69,12 @@ def clean_level(values: NDArray[np.float64], least_scale: float) -> CleanLevel:
 def cutoff_for(rate: float) -> float:
     """Return the cut-off that a share `rate` of clean frames exceeds.
 
+    UsageError unless the rate lies above 0 and is at most a half.
+
     Examples
     --------
     >>> round(cutoff_for(1 / 1000), 6), round(cutoff_for(1 / 100), 2)
     (12.0, 7.77)
-
-    Raises
-    ------
-    UsageError
-        Unless the rate lies above 0 and is at most a half.
     """
     if not 0.0 < rate <= 0.5:
         message = f"false alarms {rate:g}: must be a share of the frames above 0, such as 1/1000"
@@ -108,20 +92,11 @@ _ROUNDING_VARIANCE = 1.0 / 12.0
 
 
 def score_scale(location: float, scale: float, pixels: int) -> float:
-    """Scale that scores of frames are relative to, in units of √r.
+    """Return the scale that scores of frames are relative to, in units of √r; above 0.
 
-    Parameters
-    ----------
-    location, scale : float
-        Mean and standard deviation of √r of ordinary frames, from their best half.
-    pixels : int
-        p, the pixels that r is summed over.
-
-    Returns
-    -------
-    float
-        Above 0: at least `NOISE_VARIATION` of the location, and of what rounding to 8 bits would
-        leave in a scene without any noise.
+    Location and scale are those of √r of ordinary frames, from their best half. At least
+    `NOISE_VARIATION` of the location, and of what rounding to 8 bits would leave in a scene without
+    any noise.
     """
     least = NOISE_VARIATION * max(location, math.sqrt(pixels * _ROUNDING_VARIANCE))
     return max(scale, least)
@@ -130,20 +105,9 @@ def score_scale(location: float, scale: float, pixels: int) -> float:
 def frame_scores(
     errors: NDArray[np.float64], location: float, scale: float, pixels: int
 ) -> NDArray[np.float64]:
-    """Compute the robust z-score of every frame, with the noise floor of video.
+    """Compute the robust z-score of every frame from e = √r, with the noise floor of video.
 
-    Parameters
-    ----------
-    errors : ndarray of shape (n,)
-        e = √r in grey levels; for frames that were fitted, as if they had been left out: after a
-        fit with `bgsub.TRPCA` these are ``error_location_ + error_scale_ * outlier_scores_``.
-    location, scale : float
-        Mean and standard deviation of e of ordinary frames.
-    pixels : int
-        p.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    Errors of frames that were fitted are as if they had been left out: after a fit with
+    `bgsub.TRPCA` these are ``error_location_ + error_scale_ * outlier_scores_``.
     """
     return np.asarray((errors - location) / score_scale(location, scale, pixels))

@@ -51,9 +51,8 @@ _REACH = 0.06
 _OF_NEAR = 0.5
 
 # What moves as the components say is foretold to no better than this share of how far it has moved
-# from the centre, within this distance.
+# from the centre, within the same distance.
 _UNFORETOLD = 0.15
-_NEAR = 0.03
 
 # A frame's noise is taken for its own up to this factor of what is usual; that of a visitor who
 # covers most of the picture is not.
@@ -74,22 +73,23 @@ _RESTLESS_QUANTILE = 0.8
 _AS_IT_IS = CleanLevel(0.0, 1.0)
 
 
+_WINDOW_SIDE, _WINDOW_FACTORS = 5, (1, 2, 4)
+"""Windows are of so many pixels a side, of the picture shrunk by these factors."""
+
+
+def window_sizes(height: int, width: int) -> list[tuple[int, int]]:
+    """Return the sides of windows in pixels of a picture, with what it is shrunk by for each."""
+    sizes = [(_WINDOW_SIDE * factor, factor) for factor in _WINDOW_FACTORS]
+    return [size for size in sizes if size[0] <= min(height, width)] or [(1, 1)]
+
+
 @dataclass(frozen=True, eq=False)
 class Window:
-    """What a window of one size usually shows.
+    """What windows of one size, at every pixel of the picture shrunk by a factor, usually show.
 
-    Attributes
-    ----------
-    side : int
-        In pixels of the picture.
-    factor : int
-        The picture is shrunk by before windows are laid at every pixel.
-    usual, spread : ndarray of float32, shape (h // factor, w // factor)
-        Median and spread, in clean frames, of the mean of |residual| / noise in each window.
-    restless : float
-        Usual 80 % quantile over a picture of what exceeds `usual`, in spreads.
-    level : CleanLevel
-        Of the highest of these in a picture.
+    Median and spread, (h // factor, w // factor), are those of the mean of |residual| / noise in
+    each window in clean frames. Of what exceeds the median, in spreads, `restless` is the usual
+    80 % quantile over a picture, and `level` that of the highest in a picture.
     """
 
     side: int
@@ -102,21 +102,12 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class FrameScorer:
-    """Scores of frames against a scene.
+    """Scores of frames against a scene, shrunk to (h, w).
 
-    Attributes
-    ----------
-    light : OwnLight
-        Of the shrunk scene.
-    noise : ndarray of float32, shape (h, w)
-        Standard deviation of the residual, in grey levels.
-    usual_noise : float
-        Usual median over a picture of |residual| / noise.
-    windows : tuple of Window
-    level : CleanLevel
-        Of √r in the frame's own light and noise, grey levels.
-    place_level : CleanLevel
-        Of the highest score of all windows: it is exceeded more often than that of any one.
+    `noise`, (h, w), is the standard deviation of the residual in grey levels; `usual_noise` the
+    usual median over a picture of |residual| / noise. `level` is that of √r in the frame's own
+    light and noise, `place_level` that of the highest score of all windows, which is exceeded more
+    often than that of any one.
     """
 
     light: OwnLight
@@ -133,7 +124,8 @@ class FrameScorer:
         What moves in the wind reaches further in a gust than in the frames that were looked at, so
         that a calm pixel beside it is not as steady as it seems.
         """
-        return _reaching(self.noise)
+        near = np.float32(_OF_NEAR) * _highest_near(self.noise)
+        return np.asarray(np.maximum(self.noise, near), dtype=np.float32)
 
     def certainty(self, changes: Singles) -> Singles:
         """Share of the noise in the uncertainty of every pixel of m frames, (m, h, w).
@@ -142,25 +134,14 @@ class FrameScorer:
         frames. How far off they are in a gust cannot be learned from frames at rest; but how far a
         frame has moved its coefficients tell, which a visitor does not pull at.
         """
-        side = 2 * max(1, round(_NEAR * min(self.noise.shape))) + 1
-        around = np.ones((side, side), np.uint8)
-        near = np.stack([cv2.dilate(one, around) for one in self.light.moved(changes)])
+        near = np.stack([_highest_near(one) for one in self.light.moved(changes)])
         return np.asarray(self.noise / np.hypot(self.noise, np.float32(_UNFORETOLD) * near))
 
     def scores(self, luma: Bytes, coefficients: Singles, left_out: Floats) -> Floats:
-        """Score frames as a whole, and by the place that fits least.
+        """Score m frames as a whole, and by the place that fits least, (m, 2).
 
-        Parameters
-        ----------
-        luma : ndarray of uint8, shape (m, H, W)
-        coefficients : ndarray of float32, shape (m, k)
-            Of their backgrounds.
-        left_out : ndarray of shape (m,)
-            1 − leverage of frames that were fitted, 1 for others: residuals are divided by it.
-
-        Returns
-        -------
-        ndarray of shape (m, 2)
+        Of their backgrounds' coefficients (m, k). Residuals are divided by `left_out`, (m,): 1 −
+        leverage of frames that were fitted, 1 for others.
         """
         return self.scores_of(self.measure_frames(luma, coefficients, left_out))
 
@@ -198,8 +179,6 @@ class FrameScorer:
         return {
             "scorer_noise": self.noise,
             "scorer_clipped": self.light.clipped,
-            "scorer_sides": np.array([window.side for window in windows]),
-            "scorer_factors": np.array([window.factor for window in windows]),
             "scorer_usual": np.concatenate([window.usual.ravel() for window in windows]),
             "scorer_spread": np.concatenate([window.spread.ravel() for window in windows]),
             "scorer_places": np.array(
@@ -219,83 +198,45 @@ class FrameScorer:
             With the name of an array that no scorer gives: of another shape, not finite, or beyond
             what frames measure.
         """
-        shape, sides = light.center.shape, arrays["scorer_sides"]
-        # Earlier versions laid windows of every size at all pixels of the picture.
-        factors = arrays.get("scorer_factors", np.ones_like(sides))
-        kinds = {sides.dtype.kind, factors.dtype.kind}
-        if sides.ndim != 1 or factors.shape != sides.shape or not kinds <= {"i", "u"}:
-            raise ValueError("scorer_sides")
-        if ((factors < 1) | (sides < factors) | (sides > min(shape))).any():
-            raise ValueError("scorer_sides")
-        shapes = [(shape[0] // factor, shape[1] // factor) for factor in factors.tolist()]
-        sizes = [height * width for height, width in shapes]
+        shape = light.center.shape
+        sizes = window_sizes(shape[0], shape[1])
+        shapes = [(shape[0] // factor, shape[1] // factor) for _, factor in sizes]
+        ends = np.cumsum([height * width for height, width in shapes]).tolist()
 
-        def read(name: str, expected: tuple[int, ...], least: float = 0.0) -> NDArray[Any]:
-            values = arrays[name] if len(expected) > 1 else arrays[name].ravel()
+        def read(name: str, expected: tuple[int, ...], *least: float) -> NDArray[Any]:
+            values = arrays[name]
             if values.dtype.kind not in "fiu" or values.shape != expected:
                 raise ValueError(name)
             wide = values.astype(float)  # holds the bounds; NaN fails the comparison
-            if not ((least <= wide) & (wide <= _LARGEST)).all():
+            if not ((np.array(least) <= wide) & (wide <= _LARGEST)).all():
                 raise ValueError(name)
-            return values
+            return wide
 
-        noise = read("scorer_noise", shape, _ABOVE_0)
-        places = read("scorer_places", (len(sizes), 3), -_LARGEST)
-        whole = read("scorer_whole", (3,), -_LARGEST)
-        # Earlier versions had no level of the highest of all windows.
-        local = np.array([0.0, 1.0])
-        if "scorer_local" in arrays:
-            local = read("scorer_local", (2,), -_LARGEST)
-        for name, divisors in (
-            ("places", places[:, ::2]),
-            ("whole", whole[::2]),
-            ("local", local[1:]),
-        ):
-            if not (divisors > 0.0).all():
-                raise ValueError(f"scorer_{name}")
-        usual, spread = (
-            np.split(read(name, (sum(sizes),), least).astype(np.float32), np.cumsum(sizes)[:-1])
-            for name, least in (("scorer_usual", 0.0), ("scorer_spread", _ABOVE_0))
-        )
+        noise = read("scorer_noise", shape, _ABOVE_0).astype(np.float32)
+        clipped = read("scorer_clipped", (2, *shape), 0.0).astype(np.float32)
+        if (clipped > 1.0).any():
+            raise ValueError("scorer_clipped")
+        usual = read("scorer_usual", (ends[-1],), 0.0).astype(np.float32)
+        spread = read("scorer_spread", (ends[-1],), _ABOVE_0).astype(np.float32)
+        places = read("scorer_places", (len(sizes), 3), _ABOVE_0, -_LARGEST, _ABOVE_0)
+        whole = read("scorer_whole", (3,), _ABOVE_0, -_LARGEST, _ABOVE_0).tolist()
+        local = read("scorer_local", (2,), -_LARGEST, _ABOVE_0).tolist()
         windows = tuple(
-            Window(
-                side, factor, one.reshape(size), other.reshape(size), restless, CleanLevel(*level)
-            )
-            for side, factor, size, one, other, (restless, *level) in zip(
-                sides.tolist(),
-                factors.tolist(),
-                shapes,
-                usual,
-                spread,
+            Window(*size, one.reshape(at), other.reshape(at), restless, CleanLevel(*level))
+            for size, at, one, other, (restless, *level) in zip(
+                *(sizes, shapes, np.split(usual, ends[:-1]), np.split(spread, ends[:-1])),
                 places.tolist(),
                 strict=True,
             )
         )
-        if "scorer_clipped" in arrays:  # not in models of earlier versions
-            clipped = read("scorer_clipped", (2, *shape))
-            if (clipped > 1.0).any():
-                raise ValueError("scorer_clipped")
-            clipped = clipped.astype(np.float32)
-            light = OwnLight(light.center, light.components, light.inside, clipped)
-        usual_noise, *level = map(float, whole)
-        levels = CleanLevel(*level), CleanLevel(*map(float, local))
-        return cls(light, noise.astype(np.float32), usual_noise, windows, *levels)
+        light = OwnLight(light.center, light.components, light.inside, clipped)
+        return cls(light, noise, whole[0], windows, CleanLevel(*whole[1:]), CleanLevel(*local))
 
 
 def scene_light(
     center: Singles, components: Singles, shape: tuple[int, int], inside: NDArray[np.bool_] | None
 ) -> OwnLight:
-    """Shrink a scene to the size that scores are made at.
-
-    Parameters
-    ----------
-    center, components : ndarray of float32, shape (H·W,), (k, H·W)
-        Of the luma.
-    shape : tuple of int
-        H, W.
-    inside : ndarray of bool, shape (H, W), or None
-        Pixels that count; None for all.
-    """
+    """Shrink the luma of a scene, (H·W,) and (k, H·W), to the size that scores are made at."""
     factor = shrinking(*shape)
     small = shrink(center.reshape(shape), factor)
     planes = [shrink(one.reshape(shape), factor).ravel() for one in components]
@@ -346,11 +287,10 @@ def chosen_medians(scorer: FrameScorer, residuals: NDArray[np.floating[Any]]) ->
     return np.asarray(np.partition(values, middle, axis=1)[:, middle])
 
 
-def _reaching(noise: Singles) -> Singles:
-    """Raise the noise of pixels near others that have much more of it, (h, w)."""
-    side = 2 * max(1, round(_REACH * min(noise.shape))) + 1
-    near = cv2.dilate(noise, np.ones((side, side), np.uint8))
-    return np.asarray(np.maximum(noise, np.float32(_OF_NEAR) * near), dtype=np.float32)
+def _highest_near(picture: Singles) -> Singles:
+    """Highest value within reach of every pixel, (h, w)."""
+    side = 2 * max(1, round(_REACH * min(picture.shape))) + 1
+    return np.asarray(cv2.dilate(picture, np.ones((side, side), np.uint8)), dtype=np.float32)
 
 
 def measure(
@@ -405,15 +345,7 @@ def highest(deviations: Singles, window: Window, step: int) -> NDArray[np.float6
 
 
 def scorer_bytes(pixels: int, n_frames: int, k: int, threads: int) -> tuple[int, int]:
-    """Count the bytes of learning a scorer: while frames pass, and at its end.
-
-    Parameters
-    ----------
-    pixels : int
-        Of a frame.
-    n_frames, k, threads : int
-        Frames that are fitted, components, and threads that work.
-    """
+    """Count the bytes of learning a scorer: while frames pass, and at its end."""
     factor = shrinking(1, pixels)
     small = pixels // factor**2
     pictures = min(n_frames, LEVEL_FRAMES) * small * (1 if factor == 1 else 2)

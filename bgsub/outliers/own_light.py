@@ -85,18 +85,7 @@ def shrink_inside(inside: NDArray[np.bool_] | None, shape: tuple[int, int]) -> N
 
 
 def at_ends(picture: NDArray[np.uint8], factor: int) -> Singles:
-    """Share of the squares of a picture that lies at the lower and the upper end of the range.
-
-    Parameters
-    ----------
-    picture : ndarray of uint8, shape (H, W)
-    factor : int
-        Side of the squares.
-
-    Returns
-    -------
-    ndarray of float32, shape (2, H // factor, W // factor)
-    """
+    """Share of the squares of a picture that lies at the lower and the upper end of the range."""
     marks = picture <= _AT_END, picture >= 255 - _AT_END
     return np.stack([shrink(one.astype(np.uint8), factor) for one in marks])
 
@@ -104,26 +93,11 @@ def at_ends(picture: NDArray[np.uint8], factor: int) -> Singles:
 class OwnLight:
     """Residuals of frames in their own light.
 
-    Parameters
-    ----------
-    center : ndarray of float32, shape (h, w)
-        m, grey levels.
-    components : ndarray of float32, shape (k, h·w)
-        U, nearly orthonormal rows.
-    inside : ndarray of bool, shape (h, w)
-        Pixels that count.
-    clipped : ndarray of float32, shape (2, h, w), or None
-        Share of every pixel of the background, which may be the mean of a square, that the camera
-        clips at the lower and the upper end of its range; None for none.
-
-    Attributes
-    ----------
-    step : int
-        Every so many pixels, in both directions, are enough for a statistic of a picture.
-    chosen : ndarray of int
-        These among the pixels that count, by their index.
-    shadow : SweepingShadow
-        Takes shadows out of residuals.
+    Of a centre (h, w) in grey levels and components (k, h·w), nearly orthonormal rows, at the
+    pixels `inside`. `clipped`, (2, h, w), is the share of every pixel of the background, which may
+    be the mean of a square, that the camera clips at the lower and the upper end of its range.
+    Every `step` pixels, in both directions, are enough for a statistic of a picture: `chosen`, by
+    their index.
     """
 
     def __init__(
@@ -135,11 +109,8 @@ class OwnLight:
     ) -> None:
         self.inside = inside
         self.clipped = np.zeros((2, *inside.shape), np.float32) if clipped is None else clipped
-        self._places = [np.flatnonzero(one) for one in self.clipped]
-        self._mixed = [
-            one.ravel()[places] < 1.0
-            for one, places in zip(self.clipped, self._places, strict=True)
-        ]
+        flat = self.clipped.reshape(2, -1)
+        self._clipped_places = [(np.flatnonzero(one), one[one > 0.0]) for one in flat]
         self.center = center = np.asarray(center * inside, dtype=np.float32)
         self.shadow = SweepingShadow(center, inside)
         self.components = components = np.asarray(components * inside.ravel(), dtype=np.float32)
@@ -165,18 +136,9 @@ class OwnLight:
         self._chosen_center = center.ravel()[self.chosen]
 
     def regress(self, pictures: Singles, coefficients: Singles) -> Singles:
-        """Find the light of frames: multiples of gain, offset, shift and components.
+        """Find the light of m frames: multiples of gain, offset, shift and components, (m, 4 + k).
 
-        Parameters
-        ----------
-        pictures : ndarray of float32, shape (m, h, w)
-        coefficients : ndarray of float32, shape (m, k)
-            Of the frames' backgrounds by the fit, which are corrected.
-
-        Returns
-        -------
-        ndarray of float32, shape (m, 4 + k)
-            What `expected` takes.
+        The coefficients, (m, k), are those of the fit, which are corrected.
         """
         fitted = np.pad(coefficients, ((0, 0), (len(self._terms) - coefficients.shape[1], 0)))
         difference = pictures.reshape(len(pictures), -1)[:, self.chosen] - self._chosen_center
@@ -238,26 +200,18 @@ class OwnLight:
         background = np.clip(expected, 0.0, 255.0)
         left = np.asarray((picture - background) * self.inside, dtype=np.float32)
         flat, light = (each.reshape(-1, self.inside.size) for each in (left, expected))
-        for end, places, mixed in zip((0.0, 255.0), self._places, self._mixed, strict=True):
+        for end, (places, shares) in zip((0.0, 255.0), self._clipped_places, strict=True):
             there = light[:, places]
             unknown = np.abs(np.float32(end) - np.clip(there, 0.0, 255.0))
             # Of a square that is clipped in part, the light moves the rest of it alone.
-            moved = np.abs(there - self.center.ravel()[places]) * mixed
+            moved = np.abs(there - self.center.ravel()[places]) * (shares < 1.0)
             np.maximum(unknown, moved, out=unknown)
             flat[:, places] -= np.clip(flat[:, places], -unknown, unknown)
         return left
 
 
 class SweepingShadow:
-    """What shadows make of a scene.
-
-    Parameters
-    ----------
-    center : ndarray of float32, shape (h, w)
-        m, grey levels.
-    inside : ndarray of bool, shape (h, w)
-        Pixels that count.
-    """
+    """What shadows make of a scene."""
 
     def __init__(self, center: Singles, inside: NDArray[np.bool_]) -> None:
         self._center, self._inside = center, inside
@@ -275,13 +229,9 @@ class SweepingShadow:
     def taken_out(
         self, picture: Singles, expected: Singles, residual: Singles, noise: Singles
     ) -> Singles:
-        """Return the residual without a shadow, or itself where there is none.
+        """Return the residual of a picture without a shadow, or itself where there is none.
 
-        Parameters
-        ----------
-        picture, expected, residual : ndarray of float32, shape (h, w)
-        noise : ndarray of float32, shape (h, w)
-            Standard deviation of the residual in this frame.
+        The noise is the standard deviation of the residual in this frame.
         """
         deviates = np.flatnonzero(_deviate(residual, noise))
         if deviates.size < self._least:
@@ -305,7 +255,7 @@ class SweepingShadow:
 
 
 class _Ground:
-    """A background whose surroundings' light is looked for in pictures."""
+    """A background against which the light of a picture's surroundings is looked for."""
 
     def __init__(self, picture: Singles) -> None:
         self.picture = picture

@@ -9,7 +9,7 @@ r'_i = ‖x_i − m'‖² − ‖Uᵀ(x_i − m')‖² with m' = m₀ + X₀ᵀw
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,17 +36,8 @@ _EXCESS_LEFT = 0.03
 _EXCESS_LEFT_FIRST = 0.25
 
 
-@dataclass(frozen=True)
-class SceneChange:
-    """From this frame to the end the scene stays different.
-
-    Attributes
-    ----------
-    first_frame : int
-        Frame number of the input.
-    first_time : float
-        Its time in seconds.
-    """
+class SceneChange(NamedTuple):
+    """From this frame of the input, and this second, to the end the scene stays different."""
 
     first_frame: int
     first_time: float
@@ -65,6 +56,10 @@ def lasting_change(
 ) -> SceneChange | None:
     """Find a lasting change of the scene in the outlier frames that reach the end.
 
+    None when the last frame is no outlier, when the outliers at the end do not agree with each
+    other (a visitor who moves), or when they last less than 25 frames or 2 seconds. O(s·n·k)
+    operations for s of them.
+
     Parameters
     ----------
     K : ndarray of shape (n, n)
@@ -72,89 +67,56 @@ def lasting_change(
     component_weights : ndarray of shape (n, k)
         B of the fit, U = X₀ᵀB.
     scores : ndarray of shape (n,)
-        Robust z-scores of the frames.
-    cutoff : float
-        Frames with a higher score are outliers.
-    location, scale : float
-        What the scores are relative to: √r = location + scale · score.
-    frames : ndarray of shape (n,)
-        Frame numbers.
-    times : ndarray of shape (n,)
-        Seconds.
-
-    Returns
-    -------
-    SceneChange or None
-        None when the last frame is no outlier, when the outliers at the end do not agree with each
-        other (a visitor who moves), or when they last less than 25 frames or 2 seconds.
-
-    Notes
-    -----
-    O(s·n·k) operations for s outlier frames at the end.
+        Robust z-scores: √r = location + scale · score. Frames above the cut-off are outliers.
+    frames, times : ndarray of shape (n,)
+        Frame numbers and seconds.
     """
     ordinary = np.flatnonzero(scores <= cutoff)
     start = int(ordinary[-1]) + 1 if ordinary.size else 0
     if start == 0:  # Without ordinary frames there is nothing to differ from.
         return None
-    span = _Span(K, component_weights, start, location, scale, scores[start:])
+    gram, projected = K[start:, start:], K[start:] @ component_weights
+    noise = location**2
+    excess = np.maximum((location + scale * scores[start:]) ** 2 - noise, 1e-12)
     for share in _TAIL_SHARES:
-        length = math.ceil(span.size * share)
+        length = math.ceil(len(gram) * share)
         if length < _MIN_FRAMES or times[-1] - times[-length] < _MIN_SECONDS:
             return None
-        error = span.errors_of_own_centre(length)
-        fits = (error <= location + cutoff * scale) | (span.excess_left(error) <= _EXCESS_LEFT)
+        error = _errors_of_own_centre(gram, projected, length)
+        left = (error**2 - noise) / excess  # the share that is left of the excess
+        fits = (error <= location + cutoff * scale) | (left <= _EXCESS_LEFT)
         if fits[-length:].mean() < _NEARLY_ALL:
             continue
-        fits |= span.excess_left(error) <= _EXCESS_LEFT_FIRST
-        first = start + _first_of_lasting(fits)
+        fits |= left <= _EXCESS_LEFT_FIRST
+        # The first frame that fits and from which on nearly all do.
+        shares = np.cumsum(fits[::-1])[::-1] / np.arange(fits.size, 0, -1)
+        first = start + int(np.flatnonzero(fits & (shares >= _NEARLY_ALL))[0])
         return SceneChange(int(frames[first]), float(times[first]))
     return None
 
 
-def _first_of_lasting(fits: NDArray[np.bool_]) -> int:
-    """Find the first index that fits and from which on nearly all do."""
-    shares = np.cumsum(fits[::-1])[::-1] / np.arange(fits.size, 0, -1)
-    return int(np.flatnonzero(fits & (shares >= _NEARLY_ALL))[0])
+def _errors_of_own_centre(gram: Floats, projected: Floats, length: int) -> Floats:
+    """Compute √r' of the frames at the end against the trimmed mean of the last `length` of them.
+
+    Frames that the mean consists of are taken as if they had been left out.
+    """
+    kept = np.arange(len(gram) - length, len(gram))
+    count = math.ceil(_TRIMMED_SHARE * length)
+    for _ in range(_MAX_STEPS):
+        residuals = _residuals(gram, projected, kept)
+        order = np.argsort(residuals[-length:], kind="stable")[:count]
+        best = np.sort(order) + len(gram) - length
+        if np.array_equal(best, kept):
+            break
+        kept = best
+    error = np.sqrt(_residuals(gram, projected, kept))
+    error[kept] /= 1.0 - 1.0 / kept.size
+    return np.asarray(error)
 
 
-class _Span:
-    """The frames from `start` to the end, in the weights of the fit."""
-
-    def __init__(
-        self, K: Floats, basis: Floats, start: int, location: float, scale: float, scores: Floats
-    ) -> None:
-        self.size = K.shape[0] - start
-        self._gram = K[start:, start:]
-        self._projected = K[start:] @ basis
-        self._noise = location**2
-        self._excess = (location + scale * scores) ** 2 - self._noise
-
-    def excess_left(self, error: Floats) -> Floats:
-        """Compute the share that is left of the excess at the fit's centre, shape (size,)."""
-        return np.asarray((error**2 - self._noise) / np.maximum(self._excess, 1e-12))
-
-    def errors_of_own_centre(self, length: int) -> Floats:
-        """Compute √r' against the trimmed mean of the last `length` frames, shape (size,).
-
-        Frames that the mean consists of are taken as if they had been left out.
-        """
-        kept = np.arange(self.size - length, self.size)
-        count = math.ceil(_TRIMMED_SHARE * length)
-        for _ in range(_MAX_STEPS):
-            residuals = self._residuals(kept)
-            order = np.argsort(residuals[-length:], kind="stable")[:count]
-            best = np.sort(order) + self.size - length
-            if np.array_equal(best, kept):
-                break
-            kept = best
-        error = np.sqrt(self._residuals(kept))
-        error[kept] /= 1.0 - 1.0 / kept.size
-        return np.asarray(error)
-
-    def _residuals(self, kept: NDArray[np.int64]) -> Floats:
-        """Compute r' against the mean of the kept frames."""
-        to_mean = self._gram[:, kept].mean(axis=1)
-        distances = self._gram.diagonal() - 2.0 * to_mean + to_mean[kept].mean()
-        scores = self._projected - self._projected[kept].mean(axis=0)
-        residuals = distances - np.einsum("nk,nk->n", scores, scores)
-        return np.asarray(np.maximum(residuals, 0.0))
+def _residuals(gram: Floats, projected: Floats, kept: NDArray[np.int64]) -> Floats:
+    """Compute r' against the mean of the kept frames."""
+    to_mean = gram[:, kept].mean(axis=1)
+    distances = gram.diagonal() - 2.0 * to_mean + to_mean[kept].mean()
+    scores = projected - projected[kept].mean(axis=0)
+    return np.asarray(np.maximum(distances - np.einsum("nk,nk->n", scores, scores), 0.0))

@@ -21,6 +21,7 @@ from bgsub.outliers.frame_scorer import (
     measure,
     own_residuals,
     restlessness,
+    window_sizes,
     windowed,
 )
 from bgsub.outliers.own_light import OwnLight, Singles, at_ends, shrink, shrink_inside, shrinking
@@ -30,10 +31,6 @@ from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
 
 Floats = NDArray[np.float64]
-
-WINDOW_SIDE = 5
-WINDOW_FACTORS = (1, 2, 4)
-"""Windows are of so many pixels a side, of the picture shrunk by these factors."""
 
 # Rounding, codecs and a tremor that is left make no pixel steadier than this, in grey levels.
 _LEAST_NOISE = 0.7
@@ -65,53 +62,32 @@ _TENTH_SCORE = 1.2816  # standard deviations that a tenth of normal values excee
 
 @dataclass(frozen=True, eq=False)
 class FrameWeights:
-    """Weights of the fitted frames that give the background, and their own coefficients.
+    """Weights w (n,) and B (n, k) of the fitted frames, m = Σ w_j x_j and U = Σ B_j x_j.
 
-    Attributes
-    ----------
-    weights, basis : ndarray of shape (n,), (n, k)
-        m = Σ w_j x_j and U = Σ B_j x_j.
-    coefficients : ndarray of shape (n, k)
-        Of the frames' backgrounds.
-    support : ndarray of shape (n,), bool
-        Frames that show the background.
+    The coefficients, (n, k), are those of the frames' backgrounds; the support, (n,), are frames
+    that show the background; copies are those of `bgsub.robustpca.gram.Gram`.
     """
 
     weights: Floats
     basis: Floats
     coefficients: Floats
     support: NDArray[np.bool_]
+    copies: NDArray[np.int64] | None = None
 
     @property
     def left_out(self) -> Floats:
-        """1 − leverage of every frame, which residuals are divided by as if it had been left out.
-
-        At least 0.05, shape (n,).
-        """
-        return np.asarray(np.maximum(1.0 - leverages(self.coefficients, self.support), 0.05))
+        """1 − leverage of every frame, at least .05: what it leaves as if it had been left out."""
+        return np.asarray(
+            np.maximum(1.0 - leverages(self.coefficients, self.support, self.copies), 0.05)
+        )
 
 
 class ScorerLearner:
     """Learn a `FrameScorer` from fitted frames, as they pass by.
 
-    Parameters
-    ----------
-    fitted : FrameWeights
-    layout : Layout
-    inside : ndarray of bool, shape (h, w), or None
-        Pixels that count; None for all.
-    workers : Workers
-
-    Attributes
-    ----------
-    measured : ndarray of shape (n, 1 + windows)
-        After `finish`, what `FrameScorer.measure_frames` gives for the fitted frames that were
-        kept; NaN for others.
-
-    Notes
-    -----
-    Pictures are shrunk to about 320×240; of at most 192 clean frames they are kept.
-    `bgsub.outliers.frame_scorer.scorer_bytes` counts the memory.
+    Pictures are shrunk to about 320×240; of at most 192 clean frames they are kept
+    (`bgsub.outliers.frame_scorer.scorer_bytes` counts the memory). After `finish`, `measured` is
+    what `FrameScorer.measure_frames` gives for these, (n, 1 + windows), and NaN for others.
     """
 
     def __init__(
@@ -202,9 +178,7 @@ class ScorerLearner:
         medians = [chosen_medians(start, _unpacked(one, _DEVIATION)[None]).item() for one in packed]
         start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))
         self._workers.each(partial(own, start), range(noisy.size))
-        sizes = [(WINDOW_SIDE * factor, factor) for factor in WINDOW_FACTORS]
-        sizes = [size for size in sizes if size[0] <= min(shape)] or [(1, 1)]
-        windows = tuple(self._window(packed, start, *size) for size in sizes)
+        windows = tuple(self._window(packed, start, *size) for size in window_sizes(*shape))
         return replace(start, windows=windows)
 
     def _picture(self, index: int) -> Singles:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 import av
@@ -58,15 +58,10 @@ _NEAR_S = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """A video, and those of its pictures that are meant.
+    """A video, and when those of its pictures that are meant are shown.
 
-    Attributes
-    ----------
-    stamps : ndarray of int64, shape (n,)
-        When each picture that is meant is shown, increasing, in units of `base` seconds.
-    start, shortest : int
-        When the first picture of the file is shown, from which browsers count; and the shortest
-        time for which one is.
+    In units of `base` seconds: the `stamps` increase, `start` is that of the file's first picture,
+    from which browsers count, and `shortest` the shortest time for which a picture is shown.
     """
 
     path: Path
@@ -158,18 +153,10 @@ def open_film(path: Path, *, any_kind: bool = False) -> Film | None:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A view of a page.
+    """A view of a page: a film of the frames that the run used, or the reason why there is none.
 
-    Attributes
-    ----------
-    film : Film or None
-        Its pictures are those of the frames that the run used, in their order.
-    reason : str
-        Why there is no film.
-    unplayed : Film, optional
-        What stills are made of where browsers do not play it.
-    is_absent : bool
-        Whether the run did not write it: then the page does without.
+    Stills are made of an `unplayed` one, which browsers do not play. A view that the run did not
+    write is absent: the page does without.
     """
 
     view: View
@@ -184,12 +171,7 @@ def find_view(
 ) -> Shown:
     """Find the film of a view: the run's own file, the footage itself, or a copy.
 
-    Parameters
-    ----------
-    footage : str or None
-        What the run was made of, where it is still known.
-    copies : Path or None
-        The folder in which copies are made of what browsers do not play; None makes none.
+    Copies of what browsers do not play are made in a folder; None makes none.
     """
     own = find_written(result.folder, view)
     film = None if own is None else open_film(own)
@@ -241,8 +223,9 @@ def _checked(film: Film | None, result: Result) -> Film:
 
 def source_options(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options by which a run read its input; masks do not change what is shown."""
-    plain = {**manifest["options"]["source"], "mask_image": None}
-    options = SourceOptions.from_json(plain).to_json()
+    options = SourceOptions.from_json(
+        manifest["options"]["source"] | {"mask_image": None}
+    ).to_json()
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -322,15 +305,11 @@ def shrunk(picture: Bytes, width: int) -> Bytes:
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
 
 
-def _webp(picture: Bytes, width: int, quality: int) -> bytes:
-    """Encode an RGB picture as WebP, which all browsers show."""
-    small = shrunk(picture, width)
-    return bytes(iio.imwrite("<bytes>", small, extension=".webp", quality=quality))
-
-
 def webp_uri(picture: Bytes, width: int, quality: int) -> str:
     """Return an RGB picture, no wider than so many pixels, as an address."""
-    return data_uri(_webp(picture, width, quality), "image/webp")
+    small = shrunk(picture, width)
+    data = bytes(iio.imwrite("<bytes>", small, extension=".webp", quality=quality))
+    return data_uri(data, "image/webp")
 
 
 def read_rgb(path: Path) -> Bytes:
@@ -405,8 +384,8 @@ def stills(film: Film, result: Result, events: Sequence[SceneEvent]) -> dict[str
 _THUMBNAILS = ((192, 60), (144, 50), (96, 40), (80, 30), (64, 20))
 """Width in pixels and quality of thumbnails: the first with which all have room."""
 
-_THUMBNAIL_BYTES = 1_100_000
-"""Room for all thumbnails, without the third that base64 adds."""
+_THUMBNAIL_BYTES = 1_500_000
+"""Room for all thumbnails."""
 
 _THUMBNAILS_TRIED = 24
 
@@ -425,22 +404,15 @@ def make_thumbnails(
     pictures = {at: shrunk(picture, _THUMBNAILS[0][0]) for at, picture in film.pictures(places)}
     some = list(pictures.values())[:: -(-len(pictures) // _THUMBNAILS_TRIED) or 1]
     for look in _THUMBNAILS:
-        size = sum(len(_webp(picture, *look)) for picture in some)
+        size = sum(len(webp_uri(picture, *look)) for picture in some)
         if size * len(pictures) <= room * len(some):
             break
     made = {place: webp_uri(picture, *look) for place, picture in pictures.items()}
     return {event.number: made.get(result.place(event.peak_frame), "") for event in events}
 
 
-@dataclass(frozen=True)
-class Scene:
-    """What tracks are drawn over: the address of a picture, empty where there is none.
-
-    Attributes
-    ----------
-    frame : int or None
-        The number of the frame that it shows; None if it is the empty scene.
-    """
+class Scene(NamedTuple):
+    """What tracks are drawn over: a picture's address if any, of a frame or the empty scene."""
 
     picture: str = ""
     frame: int | None = None
@@ -451,7 +423,8 @@ def picture_scene(result: Result, films: Mapping[View, Film | None]) -> Scene:
     still = result.folder / "background.png"
     if still.is_file():
         return Scene(webp_uri(read_rgb(still), 960, 75))
-    background, film = films["background"], films["background"] or films["input"]
+    background = films["background"]
+    film = background or films["input"]
     if background is None and (result.folder / "model.npz").is_file():
         with contextlib.suppress(BgsubError):  # of another version: there is still the film
             learned = BackgroundModel.load(result.folder).local
@@ -510,16 +483,9 @@ def pack_integers(values: ArrayLike) -> dict[str, Any]:
 class FramePictures:
     """A frame of a run, as it was seen and as it was taken apart.
 
-    Attributes
-    ----------
-    number : int
-        From 1 in the input.
-    time_s : float
-        Seconds in the input.
-    input, background, foreground : ndarray of shape (h, w, 3), uint8, or None
-        In RGB, at the size that the run worked on; None where there is no such picture.
-    mask : ndarray of shape (h, w), uint8, or None
-        255 where something foreign is, 0 elsewhere; H.264 changes them by a few.
+    Its number counts from 1 in the input. Pictures are (h, w, 3) in RGB, at the size that the run
+    worked on, the mask is (h, w) and 255 where something foreign is (H.264 changes that by a few);
+    None where there is no such picture.
     """
 
     number: int
@@ -537,18 +503,10 @@ class FramePictures:
 def read_frame(
     folder: Path, manifest: Mapping[str, Any], number: int, footage: str | None
 ) -> FramePictures:
-    """Read the pictures of a frame.
+    """Read the pictures of a frame, by its number from 1 in the input.
 
-    Videos of a run are sought. Of other footage all frames before it are decoded.
-
-    Parameters
-    ----------
-    manifest : mapping
-        Its run.json.
-    number : int
-        From 1 in the input.
-    footage : str or None
-        What the run was made of; where it is gone, input.mp4 is read if the run wrote one.
+    Videos of a run are sought. Of other footage all frames before it are decoded; where it is gone,
+    input.mp4 is read if the run wrote one.
     """
     result = read_result(folder, manifest)
     place = result.place(number)

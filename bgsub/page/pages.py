@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from bgsub.errors import plural
@@ -49,7 +51,7 @@ from bgsub.page.result import (
     read_result,
 )
 from bgsub.report.plots import render_errors
-from bgsub.tracking.events import SceneEvent, Selection
+from bgsub.tracking.events import EventFilter, SceneEvent
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__
 from bgsub.video.selection import format_time
@@ -80,16 +82,9 @@ def _fill(template: str, /, *, scripts: Sequence[str], styles: Sequence[str], **
     All values are escaped, and a policy lets nothing run but `scripts` and `styles`.
     """
     codes, looks = [_asset(each) for each in scripts], [_asset(each) for each in styles]
-    policy = "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src {_hashes(codes)}",
-            f"style-src {_hashes(looks)}",
-            "img-src data:",
-            "media-src 'self' file: data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
+    policy = (
+        f"default-src 'none'; script-src {_hashes(codes)}; style-src {_hashes(looks)}; "
+        "img-src data:; media-src 'self' file: data:; base-uri 'none'; form-action 'none'"
     )
     shown = {
         "policy": policy,
@@ -155,7 +150,7 @@ def pack_series(
 
 
 def _floats(values: NDArray[np.float64]) -> str:
-    """Pack numbers as little-endian float32 in base64; seven digits are kept."""
+    """Pack numbers as little-endian float32 in base64: seven digits."""
     return _base64(np.asarray(values, dtype="<f4"))
 
 
@@ -222,17 +217,13 @@ def pack_boxes(result: Result) -> dict[str, Any] | None:
     }
 
 
-_STOPS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
-"""Viridis, which people with any colour vision read in the same order, from first to last."""
-
 _MOST_TRACKS = 300
 _MOST_POINTS = 9000
 _PIECES = 6
 """Pieces of a track that have a colour each, at most."""
 
 
-@dataclass(frozen=True)
-class DrawnTrack:
+class DrawnTrack(NamedTuple):
     """A track from its first frame on: colours and points of polylines, in pixels of the input."""
 
     number: int
@@ -245,14 +236,9 @@ class DrawnTrack:
 def time_color(share: float) -> str:
     """Return the colour of a time, from 0 for the first frame to 1 for the last.
 
-    Examples
-    --------
-    >>> time_color(0.0), time_color(1.0)
-    ('#440154', '#fde725')
+    Of viridis, which people with any colour vision read in the same order.
     """
-    at = np.linspace(0, 1, len(_STOPS))
-    mixed = (round(np.interp(share, at, part)) for part in zip(*_STOPS, strict=True))
-    return "#{:02x}{:02x}{:02x}".format(*mixed)
+    return str(to_hex(colormaps["viridis"](share)))
 
 
 def draw_tracks(result: Result) -> list[DrawnTrack]:
@@ -313,18 +299,17 @@ def make_page(
     footage: str | None = None,
     copies: Path | None = None,
     standalone: bool = False,
-    selection: Selection | None = None,
+    selection: EventFilter | None = None,
     announce: Callable[[int, int], None] | None = None,
     progress: Progress = no_progress,
 ) -> Page:
     """Make the page of a folder of results; nothing is written but copies of videos.
 
+    Decodes the mask once, and of the film the pictures of events. With 1,000 events and 100,000
+    frames the page has less than 5 MB.
+
     Parameters
     ----------
-    folder : Path
-        With what `bgsub.run` or `bgsub.apply` wrote.
-    manifest : mapping
-        Its run.json.
     path : Path
         Where the page will be: its links to videos are relative to it.
     footage : str, optional
@@ -333,15 +318,8 @@ def make_page(
         A folder for copies of videos that browsers do not play; None makes none.
     standalone : bool
         Embed a small preview of a few hundred frames, and link to no video.
-    selection : Selection, optional
-        Which events and objects are shown; all of them without it.
     announce : callable, optional
         Called with the preview's number of frames and expected bytes before it is made.
-
-    Notes
-    -----
-    Decodes the mask once, and of the film the pictures of events. With 1,000 events and 100,000
-    frames the page has less than 5 MB.
     """
     result = read_result(folder, manifest, selection)
     views = [find_view(result, view, footage, copies, progress) for view in VIEWS]
@@ -464,41 +442,25 @@ def _excerpt(
     return places
 
 
-@dataclass(frozen=True)
-class Row:
-    """An input in the list of results; its outliers are None where no frame was fitted."""
-
-    name: str
-    folder: Path
-    page: Path
-    thumbnail: str
-    headline: str
-    events: int
-    frames: int
-    outliers: int | None
-    cautions: list[str]
-
-    @property
-    def share(self) -> float | None:
-        """Share of the frames that are outliers, in per cent."""
-        return None if self.outliers is None else 100 * self.outliers / max(self.frames, 1)
+Row = dict[str, Any]
+"""An input in the list of results."""
 
 
 def make_row(page: Page, path: Path) -> Row:
     """Sum up a result for the list; `path` is where its page is."""
     manifest = page.result.manifest
-    frames = manifest["frames"]
-    return Row(
-        page.result.name,
-        page.result.folder,
-        path,
-        page.thumbnail,
-        headline(manifest),
-        len(page.result.events),
-        int(frames["used"]),
-        frames.get("outliers"),
-        cautions(manifest),
-    )
+    frames, outliers = int(manifest["frames"]["used"]), manifest["frames"].get("outliers")
+    return {
+        "name": page.result.name,
+        "folder": page.result.folder,
+        "page": path,
+        "thumbnail": page.thumbnail,
+        "headline": headline(manifest),
+        "events": len(page.result.events),
+        "frames": frames,
+        "share": None if outliers is None else 100 * outliers / max(frames, 1),
+        "cautions": cautions(manifest),
+    }
 
 
 def make_index(rows: Sequence[Row], path: Path) -> str:
@@ -507,9 +469,9 @@ def make_index(rows: Sequence[Row], path: Path) -> str:
         "index.html",
         scripts=("tables.js", "index.js"),
         styles=("page.css",),
-        rows=[{"row": row, "href": link(row.page, path)} for row in rows],
-        events=sum(row.events for row in rows),
-        frames=sum(row.frames for row in rows),
+        rows=[{"row": row, "href": link(row["page"], path)} for row in rows],
+        events=sum(row["events"] for row in rows),
+        frames=sum(row["frames"] for row in rows),
     )
 
 

@@ -27,7 +27,7 @@ from bgsub.outliers.errors_table import ErrorTable, read_csv
 from bgsub.outliers.events import Event, find_events
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.rules import Switch
-from bgsub.tracking.events import SceneEvent, Selection, read_events, with_frame_events
+from bgsub.tracking.events import EventFilter, SceneEvent, read_events, with_frame_events
 from bgsub.tracking.tables import Track, read_objects, read_tracks
 from bgsub.tracking.tracker import Observation
 
@@ -79,20 +79,9 @@ def _option(one: Field[Any], value: Any) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a run left, read.
+    """What a run left, read: its run.json, and the frames that it used by number and second.
 
-    Attributes
-    ----------
-    manifest : mapping
-        What its run.json says.
-    numbers : ndarray of int64, shape (n,)
-        The frames that it used, from 1 in the input.
-    times : ndarray of float64, shape (n,)
-        Their seconds in the input.
-    table : ErrorTable or None
-        Their errors, where the run fitted them.
-    objects : list of Observation
-        In order of time.
+    The table of their errors is there where the run fitted them; objects are in order of time.
     """
 
     folder: Path
@@ -140,7 +129,7 @@ class Result:
 
 
 def read_result(
-    folder: Path, manifest: Mapping[str, Any], selection: Selection | None = None
+    folder: Path, manifest: Mapping[str, Any], selection: EventFilter | None = None
 ) -> Result:
     """Read the tables of a run, those events and objects that are selected."""
     if manifest.get("command", "run") not in {"run", "apply"}:

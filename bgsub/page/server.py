@@ -28,15 +28,10 @@ _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104
 
 
 def parse_range(header: str | None, size: int) -> range | None:
-    """Return the bytes that a Range header asks of a file of so many.
+    """Return the bytes that a Range header asks of a file of so many; ValueError if it has none.
 
     None for the whole file: without a header, and for what a server may ignore (several ranges,
     other units).
-
-    Raises
-    ------
-    ValueError
-        If the file has none of these bytes.
 
     Examples
     --------
@@ -61,16 +56,7 @@ class FolderServer(ThreadingHTTPServer):
 
     Requests are answered if their Host header is the address that is served: a page from elsewhere
     whose name leads here is told nothing. Links that lead out of the folder, hidden files and
-    folders are not there.
-
-    Parameters
-    ----------
-    host : str
-        Address to listen on.
-    port : int
-        0 takes a free one.
-    made : mapping of str to bytes
-        Pages that are in no file, by their path below the folder.
+    folders are not there. Port 0 takes a free one; pages that were made are in no file.
     """
 
     daemon_threads = True
@@ -166,7 +152,7 @@ class _FolderHandler(BaseHTTPRequestHandler):
                 part = parse_range(wanted, size)
             except ValueError:
                 status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-                self._refuse(status, {"Content-Range": f"bytes */{size}"})
+                self._refuse(status, **{"Content-Range": f"bytes */{size}"})
                 return
             more, status = {"Accept-Ranges": "bytes"}, HTTPStatus.OK
             if part is not None:
@@ -185,9 +171,7 @@ class _FolderHandler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET  # noqa: N815 - the name that the base calls
 
-    def _head(
-        self, status: HTTPStatus, length: int, kind: str, more: Mapping[str, str] | None = None
-    ) -> None:
+    def _head(self, status: HTTPStatus, length: int, kind: str, more: Mapping[str, str]) -> None:
         self.send_response(status)
         headers = {
             "Content-Type": kind,
@@ -196,13 +180,13 @@ class _FolderHandler(BaseHTTPRequestHandler):
             "X-Content-Type-Options": "nosniff",
             "Cross-Origin-Resource-Policy": "same-origin",
             "Referrer-Policy": "no-referrer",
-            **(more or {}),
+            **more,
         }
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
 
-    def _refuse(self, status: HTTPStatus, more: Mapping[str, str] | None = None) -> None:
+    def _refuse(self, status: HTTPStatus, **more: str) -> None:
         text = f"{status.value} {status.phrase}\n".encode()
         self._head(status, len(text), "text/plain; charset=utf-8", more)
         if self.command != "HEAD":

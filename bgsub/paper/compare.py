@@ -14,12 +14,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -34,98 +33,46 @@ from bgsub.paper.curves import auc, average_precision
 from bgsub.paper.labels import UNKNOWN
 from bgsub.paper.options import CompareOptions, Comparison, Entry, MethodRow
 from bgsub.pipeline import manifest as manifests
-from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most, open_frames
+from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most, no_progress
 from bgsub.robustpca.competitors import COMPARED, MethodInfo, Settings
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
-from bgsub.robustpca.online import OnlineTRPCA
+from bgsub.robustpca.online import OnlineTRPCA, stacked
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
+from bgsub.robustpca.spaces import slices
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.limits import amount, free_space, memory_bytes, spill_folder
 from bgsub.runtime.processes import held_back_in_children
 from bgsub.runtime.threads import Workers, one_blas_thread
 from bgsub.video.frames import Bytes
 from bgsub.video.selection import sample_rows
-from bgsub.video.source import FrameSource
+from bgsub.video.source import FrameSource, open_source
 
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
 
-
-class SharedFile:
-    """A file that its process can hand to the processes that it starts, by pickling.
-
-    A context manager, which frees the disk. Where files without a name cannot be handed on
-    (Windows), it has one that only this user can read.
-
-    Attributes
-    ----------
-    file : binary file
-        Positions are shared with the processes that have it.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        try:
-            if os.name == "nt":
-                self.file: IO[bytes] = tempfile.NamedTemporaryFile(  # noqa: SIM115 - see close
-                    prefix="bgsub-compare-", dir=folder, delete=False
-                )
-            else:
-                self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - see close
-        except OSError as error:
-            message = f"{folder}: frames cannot be kept there ({error.strerror}); use --temp"
-            raise OutputError(message) from error
-
-    def __getstate__(self) -> dict[str, Any]:
-        self.file.flush()
-        if os.name == "nt":
-            return {"folder": self.folder, "handed": self.file.name}
-        return {"folder": self.folder, "handed": reduction.DupFd(self.file.fileno())}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        handed = state["handed"]
-        self.folder = state["folder"]
-        self.file = open(handed if os.name == "nt" else handed.detach(), "rb")  # noqa: PTH123, SIM115 - a name or a descriptor, see close
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.file.close()
-        if os.name == "nt":
-            with contextlib.suppress(OSError):
-                Path(self.file.name).unlink()
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class FrameFile:
-    """A matrix of frames in a file.
+    """A matrix of frames in a file of n·p bytes, which processes that are given it map."""
 
-    Attributes
-    ----------
-    file : SharedFile
-        n·p bytes, row by row.
-    numbers, times : ndarray of shape (n,)
-        Frame numbers from 1, and seconds.
-    pixel_mask : ndarray of shape (h, w), bool, or None
-        Pixels that take part; only these are in the file.
-    total : int
-        Frames of the input, of which these may be a sample.
-    """
-
-    file: SharedFile
+    file: IO[bytes]
     numbers: NDArray[np.int64]
-    times: NDArray[np.float64]
+    times: Floats
     height: int
     width: int
     pixel_mask: NDArray[np.bool_] | None
+    """Pixels that take part; only these are in the file."""
     total: int
+    """Frames of the input, of which these may be a sample."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "file": reduction.DupFd(self.file.fileno())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, file=open(state["file"].detach(), "rb"))  # noqa: PTH123, SIM115 - a descriptor for as long as the process lives
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -135,42 +82,29 @@ class FrameFile:
 
     def map(self) -> Bytes:
         """Map the matrix, uint8 of shape (n, p); it is read from the file where it is used."""
-        return np.memmap(self.file.file, dtype=np.uint8, mode="r", shape=self.shape)
+        return np.memmap(self.file, dtype=np.uint8, mode="r", shape=self.shape)
 
-    def picture(self, row: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a row of p values as a picture of shape (h, w), 0 outside the mask."""
+    def picture(self, row: Floats, around: Floats | None = None) -> Floats:
+        """Return a row of p values as a picture of shape (h, w), outside the mask another or 0."""
         if self.pixel_mask is None:
             return row.reshape(self.height, self.width)
-        picture = np.zeros((self.height, self.width))
+        picture = np.zeros((self.height, self.width)) if around is None else around.copy()
         picture[self.pixel_mask] = row
         return picture
 
 
 def write_frames(
     source: FrameSource,
-    file: SharedFile,
+    folder: Path,
     *,
     progress: ProgressCallback,
-    most: int | None = None,
+    most: int = AUTO_FIT_FRAMES,
     seed: int = 0,
 ) -> FrameFile:
-    """Write the luma of an input's frames, or of a sample of them, to a file.
+    """Write the luma of an input's frames, or of a sample of `most` of them, to a temporary file.
 
-    Parameters
-    ----------
-    file : SharedFile
-        Empty.
-    most : int, optional
-        Longer inputs are sampled; None is `AUTO_FIT_FRAMES`.
-    seed : int
-        Of the sample.
-
-    Notes
-    -----
-    Memory: single frames. An input that may be longer than `most`, or does not know its length, is
-    decoded twice.
+    An input that may be longer, or does not know its length, is decoded twice.
     """
-    most = most or AUTO_FIT_FRAMES
     expected = source.frames_estimate
     wanted: set[int] | None = None
     total = 0
@@ -182,21 +116,30 @@ def write_frames(
         expected = total
     mask = None if source.pixel_mask is None else source.pixel_mask.ravel()
     pixels = source.layout.pixels if mask is None else int(mask.sum())
-    _check_room(file.folder, (len(wanted) if wanted is not None else expected) * pixels)
+    needed, free = (expected if wanted is None else len(wanted)) * pixels, free_space(folder)
+    if free and needed > free:
+        message = (
+            f"{folder}: has {amount(free)} free, but the frames take {amount(needed)}; "
+            "use --temp with another folder, or --every, --scale or --fit-frames"
+        )
+        raise OutputError(message)
     numbers, times = [], []
     try:
-        for index, frame in enumerate(source):
-            total = index + 1
-            progress("decode", total, expected)
-            if wanted is not None and index not in wanted:
-                continue
-            luma = frame.data[: source.layout.pixels]
-            file.file.write((luma if mask is None else luma[mask]).tobytes())
-            numbers.append(frame.number)
-            times.append(frame.time_s)
-        file.file.flush()
+        with contextlib.ExitStack() as on_failure:
+            file = on_failure.enter_context(tempfile.TemporaryFile(dir=folder))
+            for index, frame in enumerate(source):
+                total = index + 1
+                progress("decode", total, expected)
+                if wanted is not None and index not in wanted:
+                    continue
+                luma = frame.data[: source.layout.pixels]
+                file.write((luma if mask is None else luma[mask]).tobytes())
+                numbers.append(frame.number)
+                times.append(frame.time_s)
+            file.flush()
+            on_failure.pop_all()
     except OSError as error:
-        message = f"{file.folder}: frames cannot be kept there ({error.strerror}); use --temp"
+        message = f"{folder}: frames cannot be kept there ({error.strerror}); use --temp"
         raise OutputError(message) from error
     return FrameFile(
         file=file,
@@ -209,48 +152,13 @@ def write_frames(
     )
 
 
-def _check_room(folder: Path, needed: int) -> None:
-    free = free_space(folder)
-    if free and needed > free:
-        message = (
-            f"{folder}: has {amount(free)} free, but the frames take {amount(needed)}; "
-            "use --temp with another folder, or --every, --scale or --fit-frames"
-        )
-        raise OutputError(message)
-
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Streamed:
-    """What the fits of a stream say, each of the frames that it took in.
-
-    Attributes
-    ----------
-    fitted : FittedFrames
-        Location and scale are those of the last fit.
-    backgrounds : ndarray of shape (rows, p)
-        Of the frames that were asked for, by the fit that took them in.
-    iterations : int
-        Of all fits.
-    converged : bool
-        Whether every fit did.
-    """
-
-    fitted: FittedFrames
-    backgrounds: Floats
-    iterations: int
-    converged: bool
-
-
-def fit_stream(estimator: OnlineTRPCA, X: NDArray[Any], rows: tuple[int, ...]) -> Streamed:
+def fit_stream(
+    estimator: OnlineTRPCA, X: NDArray[Any], rows: tuple[int, ...]
+) -> tuple[FittedFrames, Floats, int, bool]:
     """Fit a stream that begins with a whole window.
 
-    Parameters
-    ----------
-    rows : tuple of int
-        Frames whose backgrounds are wanted.
+    Returns errors and backgrounds of some frames, each by the fit that took it in (location and
+    scale are those of the last one), the iterations of all fits and whether every one converged.
     """
     edges = [0, *range(min(estimator.window, len(X)), len(X), estimator.refresh), len(X)]
     parts: list[FittedFrames] = []
@@ -265,23 +173,11 @@ def fit_stream(estimator: OnlineTRPCA, X: NDArray[Any], rows: tuple[int, ...]) -
         for place, row in enumerate(rows):
             if start <= row < stop:
                 backgrounds[place] = estimator.reconstruct(X[row : row + 1])[0]
-    return Streamed(_joined(parts), backgrounds, iterations, converged)
-
-
-def _joined(parts: list[FittedFrames]) -> FittedFrames:
-    last = parts[-1]
-    width = max(part.coefficients.shape[1] for part in parts)
-    padded = [
-        np.pad(part.coefficients, ((0, 0), (0, width - part.coefficients.shape[1])))
-        for part in parts
-    ]
-    return FittedFrames(
-        np.concatenate([part.errors for part in parts]),
-        last.location,
-        last.scale,
-        np.concatenate([part.outlier_scores for part in parts]),
-        np.concatenate(padded),
-    )
+    joined: dict[str, Any] = {
+        name: stacked([getattr(part, name) for part in parts])
+        for name in ("errors", "outlier_scores", "coefficients")
+    }
+    return replace(parts[-1], **joined), backgrounds, iterations, converged
 
 
 _BLOCK_ELEMENTS = 1 << 21
@@ -289,63 +185,36 @@ _BLOCK_ELEMENTS = 1 << 21
 
 @dataclass(frozen=True, kw_only=True)
 class FitTask:
-    """A fit that is wanted.
-
-    Attributes
-    ----------
-    entry : Entry
-        The method, and what it is told.
-    k : int
-        Components.
-    also : tuple of int
-        Fewer components that the same fit serves, for nested methods.
-    rows : tuple of int
-        Frames whose backgrounds are wanted.
-    """
+    """A fit that is wanted: of a method with k components, and fewer that the same fit serves."""
 
     entry: Entry
     k: int
     also: tuple[int, ...] = ()
     seed: int = 0
     rows: tuple[int, ...] = ()
+    """Frames whose backgrounds are wanted."""
 
 
 @dataclass(frozen=True, eq=False)
 class FitOutcome:
-    """What a fit has found.
-
-    Attributes
-    ----------
-    seconds : float
-        Of the fit alone: from the Gram matrix, or the frames, to scores and errors.
-    notes : list of str
-        Warnings.
-    fitted : dict of int to FittedFrames
-        By number of components.
-    backgrounds : ndarray of shape (rows, p)
-        Of the frames that were asked for, with k components, in grey levels.
-    """
+    """What a fit has found."""
 
     seconds: float
+    """Of the fit alone: from the Gram matrix, or the frames, to scores and errors."""
     iterations: int
     converged: bool
     notes: list[str]
+    """Warnings."""
     fitted: dict[int, FittedFrames]
-    backgrounds: Floats = field(repr=False)
+    """By number of components."""
+    backgrounds: Floats
+    """Of the frames that were asked for, with k components, in grey levels, shape (rows, p)."""
 
 
 def fit_task(
     task: FitTask, X: Any, gram: Gram, progress: Callable[[int, float], None] | None = None
 ) -> FitOutcome:
-    """Make a fit.
-
-    Parameters
-    ----------
-    gram : Gram
-        Of X.
-    progress : callable, optional
-        Called with the iterations done and the residual by the methods that need the pixels.
-    """
+    """Make a fit; methods that need the pixels report iterations and residuals."""
     entry = task.entry
     method = COMPARED[entry.method]
     settings = Settings(
@@ -362,7 +231,7 @@ def fit_task(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         began = time.perf_counter()
-        streamed: Streamed | None = None
+        streamed = None
         if isinstance(estimator, OnlineTRPCA):
             streamed = fit_stream(estimator, X, task.rows)
         elif method.needs_pixels:
@@ -370,25 +239,20 @@ def fit_task(
         else:
             estimator.fit_gram(gram)
         seconds = time.perf_counter() - began
-    notes = [" ".join(str(warning.message).split()) for warning in caught]
     if streamed is not None:
-        return FitOutcome(
-            seconds=seconds,
-            iterations=streamed.iterations,
-            converged=streamed.converged,
-            notes=list(dict.fromkeys(notes)),
-            fitted={task.k: streamed.fitted},
-            backgrounds=streamed.backgrounds,
-        )
-    fitted = {task.k: FittedFrames.of(estimator)}
-    fitted |= {k: truncated(estimator, k) for k in task.also}
+        own, backgrounds, iterations, converged = streamed
+    else:
+        own = FittedFrames.of(estimator)
+        backgrounds = _backgrounds(estimator, own, X, np.array(task.rows, dtype=int))
+        iterations, converged = int(estimator.n_iter_), bool(estimator.converged_)
+    notes = [" ".join(str(warning.message).split()) for warning in caught]
     return FitOutcome(
         seconds=seconds,
-        iterations=int(estimator.n_iter_),
-        converged=bool(estimator.converged_),
-        notes=notes,
-        fitted=fitted,
-        backgrounds=_backgrounds(estimator, fitted[task.k], X, np.array(task.rows, dtype=int)),
+        iterations=iterations,
+        converged=converged,
+        notes=list(dict.fromkeys(notes)),
+        fitted={task.k: own, **{k: truncated(estimator, k) for k in task.also}},
+        backgrounds=backgrounds,
     )
 
 
@@ -403,9 +267,8 @@ def _backgrounds(
     weights = estimator.center_weights_ + coefficients @ estimator.component_weights_.T
     n, p = X.shape
     result = np.empty((rows.size, p))
-    step = max(1, _BLOCK_ELEMENTS // n)
-    for start in range(0, p if rows.size else 0, step):
-        result[:, start : start + step] = weights @ X[:, start : start + step].astype(np.float64)
+    for part in slices(p if rows.size else 0, max(1, _BLOCK_ELEMENTS // n)):
+        result[:, part] = weights @ X[:, part].astype(np.float64)
     return result
 
 
@@ -417,18 +280,13 @@ class FitError(Exception):
 
 
 class FitProcess:
-    """A process that makes one fit after another.
+    """A process that makes one fit after another, with one thread for the matrix library.
 
-    A context manager; leaving it ends the process at once. The matrix library has one thread there.
-
-    Parameters
-    ----------
-    gram_file : SharedFile
-        What `save_gram` wrote.
+    A context manager; leaving it ends the process at once.
     """
 
-    def __init__(self, frames: FrameFile, gram_file: SharedFile) -> None:
-        self._arguments = (frames, gram_file)
+    def __init__(self, frames: FrameFile, gram: Gram) -> None:
+        self._frames, self._gram = frames, gram
         self._context = multiprocessing.get_context("spawn")
         self._process: Any = None
         self._connection: Connection | None = None
@@ -436,12 +294,7 @@ class FitProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def stop(self) -> None:
@@ -457,13 +310,7 @@ class FitProcess:
     def run(
         self, task: FitTask, *, timeout: float | None, progress: ProgressCallback
     ) -> FitOutcome:
-        """Make a fit.
-
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds; starting the process does not count.
-        """
+        """Make a fit within some seconds, those of starting the process not counted."""
         connection = self._started()
         stage = f"{task.entry.name} k={task.k}"
         progress(stage, 0, None)
@@ -495,13 +342,14 @@ class FitProcess:
         if self._connection is None:
             ours, theirs = self._context.Pipe()
             process = self._context.Process(
-                target=_serve, args=(theirs, *self._arguments), name="bgsub-fit", daemon=True
+                target=_serve, args=(theirs, self._frames), name="bgsub-fit", daemon=True
             )
             with held_back_in_children("SIGINT", "SIGHUP"):
                 process.start()
             theirs.close()
             self._process, self._connection = process, ours
             try:
+                ours.send_bytes(self._gram.values.data)
                 ready = ours.poll(_START_SECONDS) and ours.recv()
             except (EOFError, ConnectionError):
                 ready = False
@@ -511,17 +359,7 @@ class FitProcess:
         return self._connection
 
 
-def save_gram(gram: Gram, file: SharedFile) -> None:
-    """Write a Gram matrix for a `FitProcess`."""
-    try:
-        np.savez(file.file, values=gram.values, offset=gram.offset, n_features=gram.n_features)
-        file.file.flush()
-    except OSError as error:
-        message = f"{file.folder}: has no room for the Gram matrix ({error.strerror}); use --temp"
-        raise OutputError(message) from error
-
-
-def _serve(connection: Connection, frames: FrameFile, gram_file: SharedFile) -> None:
+def _serve(connection: Connection, frames: FrameFile) -> None:
     """Make the fits that are asked for, until the parent is gone."""
     # Ctrl-C goes to all processes of a terminal, and where signals cannot be blocked also here.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -532,14 +370,14 @@ def _serve(connection: Connection, frames: FrameFile, gram_file: SharedFile) -> 
     # As everywhere in bgsub: more would gain little on matrices of this size, lose much when the
     # cores are busy, and change the last bits.
     one_blas_thread()
-    gram_file.file.seek(0)
-    with np.load(gram_file.file) as saved:
-        gram = Gram(saved["values"], saved["offset"], int(saved["n_features"]), 0, 0)
     X = frames.map()
+    values = np.empty((len(X), len(X)))
     # LAPACK is loaded and its threads are started before the first clock is.
     np.linalg.eigh(np.eye(64))
     scipy.linalg.eigh(np.eye(64))
     with contextlib.suppress(EOFError, ConnectionError):
+        connection.recv_bytes_into(values.ravel())
+        gram = Gram(values, np.zeros(0), X.shape[1])
         connection.send(True)
         while True:
             task = connection.recv()
@@ -573,36 +411,23 @@ _SHARED_FIT = "one fit serves every k"
 
 
 def compare(
-    path: str, options: CompareOptions, *, progress: ProgressCallback | None = None
+    path: str, options: CompareOptions, *, progress: ProgressCallback = no_progress
 ) -> Comparison:
-    """Fit every method, with every number of components, to the same frames.
+    """Fit every method, with every number of components, to the luma of the same frames.
 
-    Parameters
-    ----------
-    path : str
-        A video file, image directory, glob, printf pattern or .npy/.npz file; its luma is fitted.
-
-    Returns
-    -------
-    Comparison
-        A method that failed or took too long has a row that says why.
-
-    Notes
-    -----
     The frames are decoded once, into a file that all fits share, and their Gram matrix is computed
     once. Fits run one after another in a process of their own, on one thread, so that their seconds
-    compare; a fit that needs more than ``options.run.memory`` is not begun. Disk: n·p bytes.
+    compare; a fit that needs more than ``options.run.memory`` is not begun. A method that failed or
+    took too long has a row that says why.
     """
-    progress = progress or (lambda _stage, _done, _total: None)
     run = options.run
     watch = manifests.Stopwatch()
     place = spill_folder() if run.temp is None else Path(run.temp)
-    with SharedFile(place) as frame_file, SharedFile(place) as gram_file:
-        source = open_frames(path, run.source, threads=run.threads, color="gray")
-        with watch.stage("decode"):
-            frames = write_frames(
-                source, frame_file, most=fitted_at_most(run), seed=run.seed, progress=progress
-            )
+    source = open_source(path, **vars(run.source) | {"color": "gray"}, threads=run.threads)
+    most = fitted_at_most(run) or AUTO_FIT_FRAMES
+    with watch.stage("decode"):
+        frames = write_frames(source, place, most=most, seed=run.seed, progress=progress)
+    with frames.file:
         # A comparison may go to where robust fits end: all frames count.
         check_rank(max(options.ks), frames.numbers.size, 1.0, name=source.name)
         labels = options.labels(frames.numbers)
@@ -614,10 +439,9 @@ def compare(
                 progress=lambda done, total: progress("fit", done, total),
             )
         rows = _chosen_rows(options, frames, gram)
-        save_gram(gram, gram_file)
-        with FitProcess(frames, gram_file) as process:
-            judge = _Judge(options, frames, labels)
-            found = list(_fit_all(process, judge, options, entries, rows, progress))
+        with FitProcess(frames, gram) as process:
+            bench = _Bench(process, options, frames.shape, labels, rows, progress)
+            found = [row for entry in entries for row in bench.rows_of(entry)]
         pictures = [frames.picture(frames.map()[row].astype(np.float64)) for row in rows]
     warnings = list(source.warnings)
     if frames.total > frames.numbers.size:
@@ -633,7 +457,11 @@ def compare(
         labels=labels,
         chosen=[int(frames.numbers[row]) for row in rows],
         pictures=pictures,
-        backgrounds=_pictured(frames, found, pictures),
+        backgrounds={
+            row.name: list(map(frames.picture, row.backgrounds, pictures))
+            for row in found
+            if row.backgrounds is not None
+        },
         stages=watch.seconds,
         facts={
             "frame_size": [frames.width, frames.height],
@@ -642,23 +470,6 @@ def compare(
         },
         warnings=warnings,
     )
-
-
-def _pictured(
-    frames: FrameFile, found: list[MethodRow], pictures: list[Floats]
-) -> dict[str, list[Floats]]:
-    """Return the backgrounds that each method found for the chosen frames, as pictures."""
-    return {
-        row.name: [_filled(frames, *pair) for pair in zip(row.backgrounds, pictures, strict=True)]
-        for row in found
-        if row.backgrounds is not None
-    }
-
-
-def _filled(frames: FrameFile, background: Floats, picture: Floats) -> Floats:
-    """Return a background as a picture, with the frame's own pixels outside the mask."""
-    whole = frames.picture(background)
-    return whole if frames.pixel_mask is None else np.where(frames.pixel_mask, whole, picture)
 
 
 def _chosen_rows(options: CompareOptions, frames: FrameFile, gram: Gram) -> tuple[int, ...]:
@@ -680,117 +491,77 @@ def _chosen_rows(options: CompareOptions, frames: FrameFile, gram: Gram) -> tupl
     return tuple(dict.fromkeys([int(order[order.size // 2]), int(order[-1])]))
 
 
-class _Judge:
-    """Measures what fits found, against the truth where there is one."""
+@dataclass(frozen=True)
+class _Bench:
+    """Makes fits one after another, and measures them against the truth where there is one."""
 
-    def __init__(
-        self, options: CompareOptions, frames: FrameFile, labels: NDArray[np.int8] | None
-    ) -> None:
-        run = options.run
-        self.shape = frames.shape
-        self.limit = memory_bytes(run.memory or DEFAULT_MEMORY)
-        self._cutoff = DEFAULT_CUTOFF if run.cutoff is None else run.cutoff
-        self._labels = labels
+    process: FitProcess
+    options: CompareOptions
+    shape: tuple[int, int]
+    labels: NDArray[np.int8] | None
+    rows: tuple[int, ...]
+    progress: ProgressCallback
 
-    def refusal(self, method: MethodInfo, k: int) -> str | None:
-        """Return why a fit is not begun, if it is not."""
-        needed = PROGRAM_BYTES + method.memory_bytes(*self.shape, k)
-        if needed <= self.limit:
-            return None
-        return (
-            f"needs about {amount(needed)} of memory, but the limit is {amount(self.limit)}; "
-            "use --memory, --scale or --every"
-        )
-
-    def support(self, entry: Entry) -> int:
-        """Count the frames that an entry's objective is the mean of, t."""
-        return support_size(self.shape[0], entry.support_fraction)
-
-    def row(self, entry: Entry, k: int, outcome: FitOutcome, *, note: str = "") -> MethodRow:
-        """Measure a fit with k components."""
-        fitted, t = outcome.fitted[k], self.support(entry)
-        ordered = np.sort(fitted.errors)
-        area, precision, flagged = self._against_truth(fitted)
-        return MethodRow(
-            method=entry.method,
-            variant=entry.variant,
-            k=k,
-            t=t,
-            auc=area,
-            average_precision=precision,
-            true_outliers_flagged=flagged,
-            seconds=outcome.seconds,
-            iterations=outcome.iterations,
-            converged=outcome.converged,
-            objective=float(ordered[:t].mean()),
-            reason="; ".join([*outcome.notes, *([note] if note else [])]),
-            errors=fitted.errors,
-        )
-
-    def _against_truth(
-        self, fitted: FittedFrames
-    ) -> tuple[float | None, float | None, float | None]:
-        """Measure AUC, average precision and the share of true outliers that is flagged."""
-        if self._labels is None:
-            return None, None, None
-        known = self._labels != UNKNOWN
-        marked = self._labels[known] == 1
-        errors = fitted.errors[known]
-        root = fitted.location + fitted.scale * fitted.outlier_scores
-        scores = frame_scores(root, fitted.location, fitted.scale, self.shape[1])[known]
-        flagged = float((scores[marked] > self._cutoff).mean())
-        return auc(errors, marked), average_precision(errors, marked), flagged
-
-
-def _fit_all(
-    process: FitProcess,
-    judge: _Judge,
-    options: CompareOptions,
-    entries: tuple[Entry, ...],
-    rows: tuple[int, ...],
-    progress: ProgressCallback,
-) -> Iterator[MethodRow]:
-    """Make all fits, one after another; a row for each entry and k."""
-    largest = max(options.ks)
-    for entry in entries:
-        method = COMPARED[entry.method]
-        ks = tuple(dict.fromkeys(options.ks))
+    def rows_of(self, entry: Entry) -> Iterator[MethodRow]:
+        """Fit a method with every k."""
+        ks, method = tuple(dict.fromkeys(self.options.ks)), COMPARED[entry.method]
         # A fit from the Gram matrix is quick, and then its own time says more.
         shared = method.nested and method.needs_pixels
         for group in [ks] if shared else [(k,) for k in ks]:
-            most = max(group)
+            most, t = max(group), support_size(self.shape[0], entry.support_fraction)
             task = FitTask(
                 entry=entry,
                 k=most,
                 also=tuple(k for k in group if k != most),
-                seed=options.run.seed,
-                rows=rows if most == largest else (),
+                seed=self.options.run.seed,
+                rows=self.rows if most == max(ks) else (),
             )
-            yield from _fit_group(process, judge, task, group, options.timeout, progress)
+            empty = MethodRow(method=entry.method, variant=entry.variant, k=most, t=t)
+            try:
+                self._check_memory(method, most)
+                outcome = self.process.run(
+                    task, timeout=self.options.timeout, progress=self.progress
+                )
+            except FitError as failure:
+                yield from (replace(empty, k=k, reason=str(failure)) for k in group)
+            else:
+                note = [_SHARED_FIT] if len(group) > 1 else []
+                for k in group:
+                    backgrounds = outcome.backgrounds if k == most and task.rows else None
+                    row = self._measured(replace(empty, k=k, backgrounds=backgrounds), outcome)
+                    yield replace(row, reason="; ".join([*outcome.notes, *note]))
 
+    def _check_memory(self, method: MethodInfo, k: int) -> None:
+        needed = PROGRAM_BYTES + method.memory_bytes(*self.shape, k)
+        limit = memory_bytes(self.options.run.memory or DEFAULT_MEMORY)
+        if needed > limit:
+            message = (
+                f"needs about {amount(needed)} of memory, but the limit is {amount(limit)}; "
+                "use --memory, --scale or --every"
+            )
+            raise FitError(message)
 
-def _fit_group(
-    process: FitProcess,
-    judge: _Judge,
-    task: FitTask,
-    ks: tuple[int, ...],
-    timeout: float | None,
-    progress: ProgressCallback,
-) -> Iterator[MethodRow]:
-    """Make one fit; a row for every k that it serves."""
-    entry = task.entry
-    reason = judge.refusal(COMPARED[entry.method], task.k)
-    if reason is None:
-        try:
-            outcome = process.run(task, timeout=timeout, progress=progress)
-        except FitError as failure:
-            reason = str(failure)
-    if reason is not None:
-        t = judge.support(entry)
-        name, variant = entry.method, entry.variant
-        yield from (MethodRow(method=name, variant=variant, k=k, t=t, reason=reason) for k in ks)
-        return
-    note = _SHARED_FIT if len(ks) > 1 else ""
-    for k in ks:
-        row = judge.row(entry, k, outcome, note=note)
-        yield replace(row, backgrounds=outcome.backgrounds) if k == task.k and task.rows else row
+    def _measured(self, row: MethodRow, outcome: FitOutcome) -> MethodRow:
+        fitted = outcome.fitted[row.k]
+        row = replace(
+            row,
+            seconds=outcome.seconds,
+            iterations=outcome.iterations,
+            converged=outcome.converged,
+            objective=float(np.sort(fitted.errors)[: row.t].mean()),
+            errors=fitted.errors,
+        )
+        if self.labels is None:
+            return row
+        known = self.labels != UNKNOWN
+        marked = self.labels[known] == 1
+        root = fitted.location + fitted.scale * fitted.outlier_scores
+        scores = frame_scores(root, fitted.location, fitted.scale, self.shape[1])[known]
+        cutoff = self.options.run.cutoff
+        flagged = scores[marked] > (DEFAULT_CUTOFF if cutoff is None else cutoff)
+        return replace(
+            row,
+            auc=auc(fitted.errors[known], marked),
+            average_precision=average_precision(fitted.errors[known], marked),
+            true_outliers_flagged=float(flagged.mean()),
+        )

@@ -14,8 +14,8 @@ import struct
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,10 @@ import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.errors import BgsubWarning, InputError, UsageError
-from bgsub.paper.options import (
-    MANY_REMOVALS,
-    OTHERS,
-    DigitOptions,
-    SyntheticOptions,
-    TrePoint,
-)
-from bgsub.paper.synthetic import SyntheticData, data1, data2
+from bgsub.options import ProgressCallback
+from bgsub.paper.options import MANY_REMOVALS, OTHERS, DigitOptions, SyntheticOptions
+from bgsub.paper.synthetic import data1, data2
+from bgsub.pipeline.inputs import no_progress
 from bgsub.robustpca.base import AffineEstimator, residuals
 from bgsub.robustpca.competitors.row_methods import HRPCA, PCA
 from bgsub.robustpca.competitors.row_sparse import ORPCA, OutlierPursuit
@@ -51,24 +47,8 @@ def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
         \mathrm{tre}(m, U) = \frac{1}{|T|} \Big( \sum_{i \in T} r_i(m, U)
                              - \sum_{i \in T} r_i(m_T, U_T) \Big)
 
-    where (m_T, U_T) is the classical PCA of T alone with as many components.
-
-    Parameters
-    ----------
-    components : array_like of shape (k, p)
-        Orthonormal rows.
-    T : ndarray of shape (|T|, p)
-        The true observations.
-
-    Returns
-    -------
-    float
-        At least 0 up to rounding; 0 for the PCA of the true observations. In squared units of T.
-
-    Notes
-    -----
-    The second sum is that of the squared singular values of T − 1m_Tᵀ after the k-th.
-    O(|T| p min(|T|, p)) operations and a copy of T in float64.
+    where (m_T, U_T) is the classical PCA of T alone with as many components: the second sum is that
+    of the squared singular values of T − 1m_Tᵀ after the k-th. In squared units of T.
     """
     components = np.atleast_2d(np.asarray(components, dtype=np.float64))
     T = check_matrix(T)
@@ -84,19 +64,7 @@ def auc(errors: ArrayLike, outliers: ArrayLike) -> float:
     .. math::
         \mathrm{AUC} = P(r_o > r_i) + \tfrac12 P(r_o = r_i)
 
-    for a random outlier o and a random true observation i.
-
-    Parameters
-    ----------
-    errors : array_like of shape (n,)
-        r_i, or any score that grows with outlyingness.
-    outliers : array_like of shape (n,), bool
-        True for outliers.
-
-    Returns
-    -------
-    float
-        In [0, 1]; 0.5 for a score that knows nothing.
+    for a random outlier o and a random true observation i; 0.5 for a score that knows nothing.
 
     Examples
     --------
@@ -117,19 +85,8 @@ def average_precision(errors: ArrayLike, outliers: ArrayLike) -> float:
         \mathrm{AP} = \sum_j (R_j - R_{j-1}) P_j
 
     over the distinct errors in descending order, with P_j and R_j the precision and recall of
-    taking everything from the j-th up as an outlier.
-
-    Parameters
-    ----------
-    errors : array_like of shape (n,)
-        r_i, or any score that grows with outlyingness.
-    outliers : array_like of shape (n,), bool
-        True for outliers.
-
-    Returns
-    -------
-    float
-        In (0, 1]; the share of outliers for a score that knows nothing.
+    taking everything from the j-th up as an outlier; the share of outliers for a score that knows
+    nothing.
 
     Examples
     --------
@@ -162,60 +119,53 @@ def _check_labels(errors: ArrayLike, outliers: ArrayLike) -> tuple[NDArray[Any],
     return values, marked
 
 
+Floats = NDArray[np.float64]
+
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_IDX_BYTES = 8
+_IDX_BYTES = b"\0\0\x08"
 _ARRAY_NAMES = (("X", "y"), ("x_train", "y_train"))
 _MOST_FEATURES = 1 << 20
-_DAMAGE = (EOFError, zlib.error, lzma.LZMAError)
 
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """Pictures of digits.
+    """Pictures of digits 0 … 9, one a row, scaled so that the largest magnitude is 1."""
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, p), float64
-        A picture a row, scaled so that the largest magnitude is 1.
-    labels : ndarray of shape (n,), int64
-        The digit, 0 … 9.
-    """
-
-    X: NDArray[np.float64]
+    X: Floats
     labels: NDArray[np.int64]
     name: str
 
 
 def load_digits(path: Path | None) -> Digits:
-    """Read pictures of digits.
-
-    Parameters
-    ----------
-    path : Path, optional
-        A file or folder; None is the 8×8 digits of scikit-learn.
-    """
+    """Read pictures of digits from a file or folder; None is the 8×8 digits of scikit-learn."""
     if path is None:
         return _shipped()
     check_plain(path)
     try:
         if path.is_dir():
             path = _images_in(path)
-        X, labels = _reader(path)(path)
+        read = _read_idx_pair if _is_idx(path) else read_libsvm
+        X, labels = (_read_arrays if path.suffix.lower() == ".npz" else read)(path)
     except OSError as error:
         message = f"{path}: cannot be read ({error.strerror or error})"
         raise InputError(message) from error
-    except _DAMAGE as error:
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
         message = f"{path}: is damaged ({error}); get it again"
         raise InputError(message) from error
-    peak = float(np.abs(X).max(initial=0.0))
-    return Digits(X / peak if peak else X, labels, path.name)
-
-
-def _reader(path: Path) -> Callable[[Path], tuple[NDArray[np.float64], NDArray[np.int64]]]:
-    """Choose how a file is read."""
-    if path.suffix.lower() == ".npz":
-        return _read_arrays
-    return _read_idx_pair if _is_idx(path) else read_libsvm
+    if X.ndim < 2 or labels.shape != X.shape[:1] or not X.size:
+        sizes = ("×".join(map(str, each.shape)) for each in (X, labels))
+        message = (
+            f"{path}: its pictures and digits are {' and '.join(sizes)}; one digit for each "
+            "picture is needed"
+        )
+        raise InputError(message)
+    if X.dtype.kind not in "biuf" or labels.dtype.kind not in "biuf":
+        raise InputError(f"{path}: pictures and digits must be numbers")
+    X = X.reshape(len(X), -1).astype(np.float64)
+    if not np.isfinite(X).all() or not np.isfinite(labels).all():
+        raise InputError(f"{path}: holds a value that is no finite number")
+    peak = float(np.abs(X).max())
+    return Digits(X / peak if peak else X, labels.astype(np.int64), path.name)
 
 
 def _shipped() -> Digits:
@@ -232,7 +182,7 @@ def _shipped() -> Digits:
 
 
 def _images_in(folder: Path) -> Path:
-    found = sorted(file for file in folder.iterdir() if "images" in file.name and _is_idx(file))
+    found = sorted(file for file in folder.glob("*images*") if _is_idx(file))
     if not found:
         message = f"{folder}: holds no IDX file of images, such as train-images-idx3-ubyte.gz"
         raise InputError(message)
@@ -249,35 +199,25 @@ def _read(path: Path, count: int = -1) -> bytes:
 
 def _is_idx(path: Path) -> bool:
     """Return whether a file begins with the magic number of IDX bytes."""
-    if not path.is_file():
-        return False
-    head = _read(path, 4)
-    return len(head) == 4 and head[:2] == b"\0\0" and head[2] == _IDX_BYTES and 1 <= head[3] <= 4
+    return path.is_file() and _read(path, 3) == _IDX_BYTES
 
 
-def _read_idx_pair(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _read_idx_pair(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     images = read_idx(path)
     name = path.name.replace("images", "labels").replace("idx3", "idx1")
     beside = path.with_name(name)
     if name == path.name or not beside.is_file():
         message = f"{path}: its labels are missing; they must be beside it, as {name}"
         raise InputError(message)
-    labels = read_idx(beside)
-    if images.ndim < 2 or labels.ndim != 1 or len(images) != len(labels):
-        message = (
-            f"{path}: holds {'×'.join(map(str, images.shape))} bytes, but {beside} "
-            f"{'×'.join(map(str, labels.shape))}; one label for each picture is needed"
-        )
-        raise InputError(message)
-    return images.reshape(len(images), -1).astype(np.float64), labels.astype(np.int64)
+    return images, read_idx(beside)
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
     """Read an IDX file of bytes, compressed or not."""
     data = _read(path)
-    dimensions = data[3] if len(data) >= 4 and data[:3] == b"\0\0\x08" else 0
+    dimensions = data[3] if len(data) >= 4 and data[:3] == _IDX_BYTES else 0
     start = 4 + 4 * dimensions
-    if not dimensions or len(data) < start:
+    if not 1 <= dimensions <= 4 or len(data) < start:
         raise InputError(f"{path}: is no IDX file of bytes")
     shape = struct.unpack(f">{dimensions}I", data[4:start])
     if len(data) - start != math.prod(shape):
@@ -289,16 +229,8 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     return np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape)
 
 
-def read_libsvm(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Read the text format of libsvm, compressed or not.
-
-    Returns
-    -------
-    X : ndarray of shape (n, p), float64
-        Values that a line leaves out are 0.
-    labels : ndarray of shape (n,), int64
-        Digits.
-    """
+def read_libsvm(path: Path) -> tuple[Floats, Floats]:
+    """Read the text format of libsvm, compressed or not; values that a line leaves out are 0."""
     try:
         lines = _read(path).decode("ascii").splitlines()
     except UnicodeDecodeError as error:
@@ -312,26 +244,26 @@ def read_libsvm(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         try:
             labels.append(float(words[0]))
             pairs = [word.split(":", 1) for word in words[1:]]
-            columns += [_index(pair[0]) for pair in pairs]
-            values += [float(pair[1]) for pair in pairs]
-        except (ValueError, IndexError) as error:
+            indices = [int(index) for index, _ in pairs]
+            if not all(1 <= index <= _MOST_FEATURES for index in indices):
+                raise ValueError(line)  # noqa: TRY301 - one message for all
+            columns += indices
+            values += [float(value) for _, value in pairs]
+        except ValueError as error:
             message = f"{path}, line {number}: is not label index:value …, as libsvm has it"
             raise InputError(message) from error
         rows += [len(labels) - 1] * len(pairs)
     if not labels or not values:
         raise InputError(f"{path}: holds no pictures")
     digits = np.array(labels)
-    if not np.isfinite(digits).all() or not np.isfinite(values).all():
-        raise InputError(f"{path}: holds a value that is no finite number")
     X = np.zeros((len(labels), max(columns)))
     X[rows, np.array(columns) - 1] = values
     if digits.min() >= 1 and digits.max() == 10:
         digits = digits - 1
-    return X, digits.astype(np.int64)
+    return X, digits
 
 
-def _read_arrays(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Read pictures and digits from the arrays of an .npz file."""
+def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     try:
         with ArrayArchive(path) as arrays:
             names = next((pair for pair in _ARRAY_NAMES if set(pair) <= set(arrays)), None)
@@ -339,87 +271,46 @@ def _read_arrays(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
                 wanted = " or ".join(" and ".join(pair) for pair in _ARRAY_NAMES)
                 message = f"{path}: holds {', '.join(arrays) or 'nothing'}; it must hold {wanted}"
                 raise InputError(message)
-            pictures, digits = (arrays[name] for name in names)
+            return arrays[names[0]], arrays[names[1]]
     except ArrayFileError as error:
         message = f"{path}: {error}"
         raise InputError(message) from error
-    if pictures.ndim < 2 or digits.shape != pictures.shape[:1] or not pictures.size:
-        shapes = " and ".join("×".join(map(str, each.shape)) for each in (pictures, digits))
-        message = (
-            f"{path}: {' and '.join(names)} are {shapes}; one digit for each picture is needed"
-        )
-        raise InputError(message)
-    if pictures.dtype.kind not in "biuf" or digits.dtype.kind not in "biuf":
-        message = f"{path}: {' and '.join(names)} must hold numbers"
-        raise InputError(message)
-    X = pictures.reshape(len(pictures), -1).astype(np.float64)
-    if not np.isfinite(X).all() or not np.isfinite(digits).all():
-        raise InputError(f"{path}: holds a value that is no finite number")
-    return X, digits.astype(np.int64)
 
 
-def _index(text: str) -> int:
-    index = int(text)
-    if not 1 <= index <= _MOST_FEATURES:
-        raise ValueError(text)
-    return index
-
-
-Floats = NDArray[np.float64]
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with a stage, how much of it is done, and of how much."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Variant:
-    """A method with what it is told of the outliers.
-
-    Attributes
-    ----------
-    name : str
-        For tables and legends.
-    method : str
-        Its name in `bgsub.robustpca.competitors.METHODS`.
-    t : str
-        ``true`` if it is told the number of true observations, ``half`` if it takes ⌈n/2⌉, empty if
-        it takes no t.
-    make : callable
-        (k, true share t/n, seed) to an unfitted estimator.
-    """
+    """A method with what it is told of the outliers."""
 
     name: str
     method: str
+    """In `bgsub.robustpca.competitors.METHODS`."""
     t: str
-    make: Callable[[int, float, int], AffineEstimator]
+    """``true`` if it is told the true number, ``half`` if it takes ⌈n/2⌉, empty if it has no t."""
+    kind: Callable[..., AffineEstimator]
+    told: dict[str, Any] = field(default_factory=dict)
+    """Besides k, t and the seed."""
 
-
-def _variant(
-    name: str, method: str, t: str, kind: Callable[..., AffineEstimator], **told: Any
-) -> Variant:
-    """Return a variant of an estimator, which is told this beside k, t and the seed."""
-    seeded = kind in {TRPCA, HRPCA}
-
-    def make(k: int, share: float, seed: int) -> AffineEstimator:
-        own: dict[str, Any] = {"support_fraction": share} if t == "true" else {}
-        return kind(k, **own, **told, **({"random_state": seed} if seeded else {}))
-
-    return Variant(name, method, t, make)
+    def make(self, k: int, share: float, seed: int) -> AffineEstimator:
+        """Make an unfitted estimator, given the true t/n."""
+        own: dict[str, Any] = {"support_fraction": share} if self.t == "true" else {}
+        if self.kind in {TRPCA, HRPCA}:
+            own["random_state"] = seed
+        return self.kind(k, **own, **self.told)
 
 
 VARIANTS = (
-    _variant("TRPCA", "trpca", "true", TRPCA, reweight=False),
-    _variant("TRPCA(.5)", "trpca", "half", TRPCA, reweight=False),
-    _variant("TRPCA(.5) reweighted", "trpca", "half", TRPCA),
-    _variant("ORPCA", "orpca", "true", ORPCA),
-    _variant("ORPCA(.5)", "orpca", "half", ORPCA),
-    _variant("OPRPCA", "outlier-pursuit", "true", OutlierPursuit),
-    _variant("OPRPCA(.5)", "outlier-pursuit", "half", OutlierPursuit),
-    _variant("OPRPCA, rank k", "outlier-pursuit", "", OutlierPursuit, lam="rank"),
-    _variant("HRPCA", "hrpca", "true", HRPCA),
-    _variant("HRPCA, T = n", "hrpca", "true", HRPCA, max_removals=MANY_REMOVALS),
-    _variant("HRPCA(.5)", "hrpca", "half", HRPCA),
-    _variant("PCA", "pca", "", PCA),
+    Variant("TRPCA", "trpca", "true", TRPCA, {"reweight": False}),
+    Variant("TRPCA(.5)", "trpca", "half", TRPCA, {"reweight": False}),
+    Variant("TRPCA(.5) reweighted", "trpca", "half", TRPCA),
+    Variant("ORPCA", "orpca", "true", ORPCA),
+    Variant("ORPCA(.5)", "orpca", "half", ORPCA),
+    Variant("OPRPCA", "outlier-pursuit", "true", OutlierPursuit),
+    Variant("OPRPCA(.5)", "outlier-pursuit", "half", OutlierPursuit),
+    Variant("OPRPCA, rank k", "outlier-pursuit", "", OutlierPursuit, {"lam": "rank"}),
+    Variant("HRPCA", "hrpca", "true", HRPCA),
+    Variant("HRPCA, T = n", "hrpca", "true", HRPCA, {"max_removals": MANY_REMOVALS}),
+    Variant("HRPCA(.5)", "hrpca", "half", HRPCA),
+    Variant("PCA", "pca", "", PCA),
 )
 """Every row-outlier method with true t and with ⌈n/2⌉, and PCA.
 
@@ -431,13 +322,7 @@ goes on until none can be removed, as its paper has it; with t = ⌈n/2⌉ the t
 
 @dataclass(frozen=True)
 class Score:
-    """How a variant did on one data set.
-
-    Attributes
-    ----------
-    tre : float
-        Reconstruction error of the true observations above that of their own PCA.
-    """
+    """How a variant did on one data set."""
 
     tre: float
     seconds: float
@@ -445,13 +330,7 @@ class Score:
 
 
 def judge(variant: Variant, X: Floats, labels: NDArray[np.bool_], k: int, seed: int) -> Score:
-    """Fit a variant to observations of which it is known which are true.
-
-    Parameters
-    ----------
-    labels : ndarray of shape (n,), bool
-        True for true observations.
-    """
+    """Fit a variant to observations of which it is known which are true, the labels."""
     estimator = variant.make(k, float(labels.mean()), seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BgsubWarning)  # the score says whether it converged
@@ -460,22 +339,7 @@ def judge(variant: Variant, X: Floats, labels: NDArray[np.bool_], k: int, seed: 
         seconds = time.perf_counter() - began
     error = tre(estimator.center_, estimator.components_, X[labels])
     # Rounding may take the error of a perfect fit below zero.
-    return Score(max(error, 0.0), seconds, bool(getattr(estimator, "converged_", True)))
-
-
-def measured(variant: Variant, scores: list[Score]) -> dict[str, Any]:
-    """Sum up a method's scores on several data sets, by field of a point."""
-    mean, deviation = mean_and_deviation([score.tre for score in scores])
-    return {
-        "variant": variant.name,
-        "method": variant.method,
-        "t": variant.t,
-        "sets": len(scores),
-        "tre_mean": mean,
-        "tre_std": deviation,
-        "seconds": float(np.mean([score.seconds for score in scores])),
-        "converged": sum(score.converged for score in scores),
-    }
+    return Score(max(error, 0.0), seconds, bool(estimator.converged_))
 
 
 def mean_and_deviation(values: list[float]) -> tuple[float, float]:
@@ -484,66 +348,82 @@ def mean_and_deviation(values: list[float]) -> tuple[float, float]:
     return float(np.mean(values)), deviation
 
 
-@dataclass(frozen=True, kw_only=True)
-class DigitPoint(TrePoint):
-    """A point of a curve of digits, of k components and n pictures scaled to at most 1."""
-
-    true: int
-    outliers: str
-    k: int
-    n: int
-
-
-DIGIT_COLUMNS = ("true", "outliers", "k", "n", *TrePoint.__dataclass_fields__)
+_TRE_COLUMNS = ("share", "variant", "method", "t", "sets", "tre_mean", "tre_std", "seconds")
+DIGIT_COLUMNS = ("true", "outliers", "k", "n", *_TRE_COLUMNS, "converged")
 """Header of digits.csv."""
+SYNTHETIC_COLUMNS = ("data", "p", *_TRE_COLUMNS, "converged")
+"""Header of synthetic.csv."""
+
+DataSet = tuple[int, Floats, NDArray[np.bool_]]
+"""Seed of the fits, observations, and which of them are true."""
+
+
+def _fit_all(
+    columns: Sequence[str],
+    points: Sequence[tuple[dict[str, Any], Iterable[DataSet]]],
+    ks: tuple[int, ...],
+    variants: Sequence[Variant],
+    done: Callable[[int], None],
+) -> Iterator[dict[str, Any]]:
+    """Fit every variant with every k to the data sets of every point; yields rows of a table."""
+    count = 0
+    for cells, sets in points:
+        scores: dict[tuple[int, Variant], list[Score]] = {(k, v): [] for k in ks for v in variants}
+        for seed, X, labels in sets:
+            for (k, variant), own in scores.items():
+                own.append(judge(variant, X, labels, k, seed))
+            count += 1
+            done(count)
+        for (k, variant), own in scores.items():
+            mean, deviation = mean_and_deviation([score.tre for score in own])
+            row = {
+                **cells,
+                "k": k,
+                "variant": variant.name,
+                "method": variant.method,
+                "t": variant.t,
+                "sets": len(own),
+                "tre_mean": mean,
+                "tre_std": deviation,
+                "seconds": float(np.mean([score.seconds for score in own])),
+                "converged": sum(score.converged for score in own),
+            }
+            yield {name: row[name] for name in columns}
 
 
 def run_digits(
     digits: Digits,
-    options: DigitOptions | None = None,
+    options: DigitOptions,
     *,
-    variants: tuple[Variant, ...] = VARIANTS,
-    progress: Progress | None = None,
-) -> list[DigitPoint]:
-    """Fit every variant to every draw.
+    variants: Sequence[Variant] = VARIANTS,
+    progress: ProgressCallback = no_progress,
+) -> list[dict[str, Any]]:
+    """Fit every variant to every draw of digits; rows of digits.csv, panel by panel.
 
-    Returns
-    -------
-    list of DigitPoint
-        Panel by panel, share by share. The same seed gives the same numbers, but for the seconds.
+    The same seed gives the same numbers, but for the seconds.
     """
-    options = options or DigitOptions()
-    progress = progress or (lambda _stage, _done, _total: None)
     n = _sample_size(digits, options)
     if max(options.ks) >= n // 2:
         raise UsageError(f"--k {max(options.ks)}: must be below half of the {n} pictures drawn")
-    total = len(options.outliers) * len(options.shares) * options.sets
-    points, done = [], 0
+    points = [
+        (
+            {"true": options.true, "outliers": outliers, "n": n, "share": share},
+            draw_sets(digits, outliers, share, n, options),
+        )
+        for outliers in options.outliers
+        for share in options.shares
+    ]
+    total = len(points) * options.sets
     with one_blas_thread():
-        for outliers in options.outliers:
-            for share in options.shares:
-                scores: dict[tuple[int, str], list[Score]] = {
-                    (k, variant.name): [] for k in options.ks for variant in variants
-                }
-                for seed, X, labels in draw_sets(digits, outliers, share, n, options):
-                    for k in options.ks:
-                        for variant in variants:
-                            scores[k, variant.name].append(judge(variant, X, labels, k, seed))
-                    done += 1
-                    progress("draws", done, total)
-                points += [
-                    DigitPoint(
-                        true=options.true,
-                        outliers=outliers,
-                        k=k,
-                        n=n,
-                        share=share,
-                        **measured(variant, scores[k, variant.name]),
-                    )
-                    for k in options.ks
-                    for variant in variants
-                ]
-    return points
+        return list(
+            _fit_all(
+                DIGIT_COLUMNS,
+                points,
+                options.ks,
+                variants,
+                lambda done: progress("draws", done, total),
+            )
+        )
 
 
 def _kinds(outliers: str, true: int) -> list[int]:
@@ -570,8 +450,8 @@ def _sample_size(digits: Digits, options: DigitOptions) -> int:
 
 def draw_sets(
     digits: Digits, outliers: str, share: float, n: int, options: DigitOptions
-) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.bool_]]]:
-    """Yield pictures, which of them are true, and the seed of the fits."""
+) -> Iterator[DataSet]:
+    """Draw n pictures again and again, a share of them of other digits."""
     kinds = _kinds(outliers, options.true)
     count = round(share * n)
     for index in range(options.sets):
@@ -595,60 +475,37 @@ def draw_sets(
 DATA = {"Data1": data1, "Data2": data2}
 
 
-@dataclass(frozen=True, kw_only=True)
-class SyntheticPoint(TrePoint):
-    """A point of a curve of synthetic data, ``Data1`` or ``Data2`` with p features."""
-
-    data: str
-    p: int
-
-
-SYNTHETIC_COLUMNS = ("data", "p", *TrePoint.__dataclass_fields__)
-"""Header of synthetic.csv."""
-
-
 def run_synthetic(
-    options: SyntheticOptions | None = None,
+    options: SyntheticOptions,
     *,
-    variants: tuple[Variant, ...] = VARIANTS,
-    progress: Progress | None = None,
-) -> list[SyntheticPoint]:
-    """Fit every variant to every data set.
+    variants: Sequence[Variant] = VARIANTS,
+    progress: ProgressCallback = no_progress,
+) -> list[dict[str, Any]]:
+    """Fit every variant to every data set; rows of synthetic.csv, panel by panel.
 
-    Returns
-    -------
-    list of SyntheticPoint
-        Panel by panel, share by share. The same seed gives the same numbers, but for the seconds:
-        the matrix library runs on one thread, and each data set has a seed of its own that does not
-        depend on which others are drawn.
+    The same seed gives the same numbers, but for the seconds: the matrix library runs on one
+    thread, and each data set has a seed of its own that does not depend on which others are drawn.
     """
-    options = options or SyntheticOptions()
-    progress = progress or (lambda _stage, _done, _total: None)
-    panels = [(name, p) for name in DATA for p in options.features]
-    total = len(panels) * len(options.shares) * options.sets
-    points, done = [], 0
+    points = [
+        ({"data": name, "p": p, "share": share}, _data_sets(name, p, share, options))
+        for name in DATA
+        for p in options.features
+        for share in options.shares
+    ]
+    total = len(points) * options.sets
     with one_blas_thread():
-        for name, p in panels:
-            for share in options.shares:
-                scores: dict[str, list[Score]] = {variant.name: [] for variant in variants}
-                for seed, data in _data_sets(name, p, share, options):
-                    for variant in variants:
-                        scores[variant.name].append(
-                            judge(variant, data.X, data.labels, options.components, seed)
-                        )
-                    done += 1
-                    progress("data sets", done, total)
-                points += [
-                    SyntheticPoint(data=name, p=p, share=share, **measured(v, scores[v.name]))
-                    for v in variants
-                ]
-    return points
+        return list(
+            _fit_all(
+                SYNTHETIC_COLUMNS,
+                points,
+                (options.components,),
+                variants,
+                lambda done: progress("data sets", done, total),
+            )
+        )
 
 
-def _data_sets(
-    name: str, p: int, share: float, options: SyntheticOptions
-) -> Iterator[tuple[int, SyntheticData]]:
-    """Yield the data sets of a point with the seeds of their fits."""
+def _data_sets(name: str, p: int, share: float, options: SyntheticOptions) -> Iterator[DataSet]:
     for index in range(options.sets):
         key = [options.seed, list(DATA).index(name), p, round(1000 * share), index]
         sequence = np.random.SeedSequence(key)
@@ -661,4 +518,4 @@ def _data_sets(
             variance=options.sigma == "variance",
             random_state=np.random.default_rng(sequence),
         )
-        yield int(sequence.generate_state(2)[1]), data
+        yield int(sequence.generate_state(2)[1]), data.X, data.labels

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -20,17 +19,7 @@ from matplotlib.ticker import (
 )
 from numpy.typing import NDArray
 
-from bgsub.paper.options import (
-    COLUMNS,
-    PAPER_KS,
-    PAPER_TIMES,
-    CompareOptions,
-    Comparison,
-    MethodRow,
-    MovedObjectOptions,
-    PaperColumn,
-    TrePoint,
-)
+from bgsub.paper.options import PAPER_KS, PAPER_TIMES, Comparison, MethodRow
 from bgsub.report.plots import (
     BLACK,
     BLUE,
@@ -88,18 +77,30 @@ def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") ->
         panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
         panels[0].set_xlim(comparison.numbers[0] - 0.5, comparison.numbers[-1] + 0.5)
         figure.supylabel("RMS error per pixel (grey levels)", fontsize=11)
-        what = "true outliers shaded" if comparison.labels is not None else ""
-        title = f"{_name(comparison)}: reconstruction error by method"
-        figure.suptitle(f"{title} ({what})" if what else title, fontsize=12, fontweight="bold")
-        _legend(figure, panels[0], comparison)
+        what = "" if comparison.labels is None else " (true outliers shaded)"
+        title = f"{_name(comparison)}: reconstruction error by method{what}"
+        figure.suptitle(title, fontsize=12, fontweight="bold")
+        handles = [
+            panels[0].plot([], [], label=f"k = {k}", **_line(comparison, k))[0]
+            for k in comparison.ks
+        ]
+        figure.legend(
+            handles=handles, loc="outside lower right", ncols=min(len(handles), 10), frameon=False
+        )
 
     height = _PANEL_HEIGHT * len(names) + 1.3
     return render(draw, (_WIDTH, height), plot_format)
 
 
 def _name(comparison: Comparison) -> str:
-    name = comparison.name.replace("$", "")
+    name = _plain(comparison.name)
     return name if len(name) <= 60 else f"{name[:45]}…{name[-14:]}"
+
+
+def _plain(text: str, most: int | None = None) -> str:
+    """Return a text that Matplotlib takes for no formula, and at most so long."""
+    text = text.replace("$", "")
+    return text if most is None or len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _line(comparison: Comparison, k: int) -> dict[str, Any]:
@@ -121,8 +122,7 @@ def _draw_panel(axes: Axes, comparison: Comparison, name: str, rows: list[Method
     failed = [row for row in rows if row.failed]
     if failed:
         which = "k = " + ", ".join(str(row.k) for row in failed)
-        text = f"{which}: {failed[0].reason}".replace("$", "")
-        text = text if len(text) <= 110 else f"{text[:109]}…"
+        text = _plain(f"{which}: {failed[0].reason}", 110)
         axes.text(0.5, 0.9, text, transform=axes.transAxes, ha="center", va="top", color=GREY)
 
 
@@ -147,15 +147,6 @@ def _shade_outliers(axes: Axes, comparison: Comparison) -> None:
     for first, stop in edges.reshape(-1, 2):
         left, right = comparison.numbers[first] - 0.5, comparison.numbers[stop - 1] + 0.5
         axes.axvspan(left, right, color="#e6e6e6", linewidth=0, zorder=0)
-
-
-def _legend(figure: Figure, axes: Axes, comparison: Comparison) -> None:
-    handles = [
-        axes.plot([], [], label=f"k = {k}", **_line(comparison, k))[0] for k in comparison.ks
-    ]
-    figure.legend(
-        handles=handles, loc="outside lower right", ncols=min(len(handles), 10), frameon=False
-    )
 
 
 def render_decomposition(comparison: Comparison, *, plot_format: PlotFormat = "png") -> bytes:
@@ -195,11 +186,15 @@ def _draw_row(row: NDArray[np.object_], comparison: Comparison, method: str, top
         if backgrounds is None:
             for axes in own[1:]:
                 axes.imshow(np.full(picture.shape, 1.0), cmap="gray", vmin=0, vmax=1)
-                axes.text(0.5, 0.5, "no result", transform=axes.transAxes, ha="center", va="center")
+                _say_no_result(axes)
             continue
         own[1].imshow(backgrounds[index], cmap="gray", vmin=0, vmax=255)
         difference = np.abs(picture - backgrounds[index])
         own[2].imshow(difference, cmap="gray_r", vmin=0, vmax=top)
+
+
+def _say_no_result(axes: Axes) -> None:
+    axes.text(0.5, 0.5, "no result", transform=axes.transAxes, ha="center", va="center")
 
 
 def _span(comparison: Comparison) -> float:
@@ -212,30 +207,25 @@ def _span(comparison: Comparison) -> float:
     return max([_LEAST_SPAN, *highest])
 
 
+_HALF: Any = (0, (4, 2))
+_OTHER: Any = (0, (6, 1.5, 1, 1.5))
 _TRE_FLOOR = 1e-5
 # Curves with the same mark lie on top of each other where methods agree: each is shifted a little.
 _SHIFT = 0.0016
 _LEGEND_TITLE = "solid: told the true t\ndashed: t = ⌈n/2⌉\ndotted: takes no t\n"
-_TITLE: dict[str, Any] = {"loc": "left", "fontsize": 11, "fontweight": "bold"}
 
-
-@dataclass(frozen=True)
-class Panel:
-    """Curves that share axes."""
-
-    title: str
-    points: Sequence[TrePoint]
+Point = Mapping[str, Any]
+"""A row of synthetic.csv or digits.csv."""
 
 
 def render_tre(
-    panels: Sequence[Panel],
+    panels: Mapping[str, Sequence[Point]],
     title: str,
     *,
     columns: int = 2,
-    floor: float = _TRE_FLOOR,
     plot_format: PlotFormat = "png",
 ) -> bytes:
-    """Draw tre over the share of outliers, a curve a variant, on logarithmic axes.
+    """Draw tre over the share of outliers on logarithmic axes, a panel a title, a curve a variant.
 
     Error bars are one standard deviation. What lies below the floor, down to 0, is drawn on it.
     """
@@ -243,8 +233,9 @@ def render_tre(
 
     def draw(figure: Figure) -> None:
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-        for axes, panel in zip(grid, panels, strict=False):
-            _draw_curves(axes, panel, floor)
+        for axes, (name, points) in zip(grid, panels.items(), strict=False):
+            axes.set_title(name, loc="left", fontsize=11, fontweight="bold")
+            _draw_curves(axes, points)
         for axes in grid[len(panels) :]:
             axes.set_axis_off()
         for axes in grid[max(len(panels) - columns, 0) : len(panels)]:
@@ -266,58 +257,54 @@ def render_tre(
     return render(draw, (4.2 * columns + 2.6, 3.6 * rows + 0.6), plot_format)
 
 
-def _draw_curves(axes: Axes, panel: Panel, floor: float) -> None:
+def _draw_curves(axes: Axes, panel: Sequence[Point]) -> None:
     tidy(axes)
-    axes.set_title(panel.title, **_TITLE)
     axes.set_yscale("log")
-    names = list(dict.fromkeys(point.variant for point in panel.points))
-    highest = 10 * floor
+    names = list(dict.fromkeys(point["variant"] for point in panel))
+    highest = 10 * _TRE_FLOOR
     for index, name in enumerate(names):
-        points = [point for point in panel.points if point.variant == name]
-        means = np.array([point.tre_mean for point in points])
-        spread = np.array([point.tre_std for point in points])
-        shown, low = np.maximum(means, floor), np.maximum(means - spread, floor)
-        high = np.maximum(means + spread, floor)
+        points = [point for point in panel if point["variant"] == name]
+        means = np.array([point["tre_mean"] for point in points])
+        spread = np.array([point["tre_std"] for point in points])
+        shown, low, high = np.maximum([means, means - spread, means + spread], _TRE_FLOOR)
         highest = max(highest, float(high.max()))
         axes.errorbar(
-            [point.share + _SHIFT * (index - (len(names) - 1) / 2) for point in points],
+            [point["share"] + _SHIFT * (index - (len(names) - 1) / 2) for point in points],
             shown,
             yerr=[shown - low, high - shown],
             label=name,
             **_style(points[0]),
         )
-    axes.set_ylim(floor / 1.6, max(highest * 1.5, axes.get_ylim()[1]))
+    axes.set_ylim(_TRE_FLOOR / 1.6, max(highest * 1.5, axes.get_ylim()[1]))
     axes.yaxis.set_major_locator(LogLocator(numticks=12))
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(value, floor)))
+    axes.yaxis.set_major_formatter(FuncFormatter(_power))
     axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
-def _power(value: float, floor: float) -> str:
-    sign = r"\leq " if np.isclose(value, floor) else ""
+def _power(value: float, _: int | None) -> str:
+    sign = r"\leq " if np.isclose(value, _TRE_FLOOR) else ""
     return f"${sign}10^{{{round(np.log10(value))}}}$"
 
 
-def _style(point: TrePoint) -> dict[str, Any]:
+def _style(point: Point) -> dict[str, Any]:
     """Choose colour and mark by the method, line and filling by the t that it is given."""
-    color = METHOD_COLORS[point.method]
-    line: Any = {"true": "solid", "half": (0, (4, 2)), "": (0, (1, 1.5))}[point.t]
-    if "reweighted" in point.variant or "T = n" in point.variant:
-        line = (0, (6, 1.5, 1, 1.5))
-    hollow = point.t != "true"
+    line: Any = {"true": "solid", "half": _HALF, "": (0, (1, 1.5))}[point["t"]]
+    if "reweighted" in point["variant"] or "T = n" in point["variant"]:
+        line = _OTHER
+    look = _look(point["method"], line, hollow=point["t"] != "true")
+    return {**look, "markersize": 6, "capsize": 2, "elinewidth": 0.9}
+
+
+def _look(method: str, line: Any, *, hollow: bool) -> dict[str, Any]:
     return {
-        "color": color,
+        "color": METHOD_COLORS[method],
         "linestyle": line,
         "linewidth": 1.6,
-        "marker": METHOD_MARKERS[point.method],
-        "markersize": 6,
-        "markerfacecolor": "white" if hollow else color,
-        "capsize": 2,
-        "elinewidth": 0.9,
+        "marker": METHOD_MARKERS[method],
+        "markerfacecolor": "white" if hollow else METHOD_COLORS[method],
     }
 
-
-_Scaling = Literal["own", "common"]
 
 _METHODS_IN_ROW = 4
 _SHEET_WIDTH = 1.6
@@ -327,19 +314,12 @@ Floats = NDArray[np.float64]
 
 
 def render_sheet(
-    comparison: Comparison, scaling: _Scaling, *, plot_format: PlotFormat = "png"
+    comparison: Comparison, scaling: Literal["own", "common"], *, plot_format: PlotFormat = "png"
 ) -> bytes:
     """Draw the chosen frames one below the other, each with its decompositions, four in a row.
 
-    Parameters
-    ----------
-    scaling : str
-        ``own`` spreads every picture from its darkest to its brightest value, with a bar below it
-        that says which; ``common`` shows all pictures on one scale.
-
-    Notes
-    -----
-    The foreground is x − x_b with its sign.
+    ``own`` spreads every picture from its darkest to its brightest value, with a bar below it that
+    says which; ``common`` shows all on one scale. The foreground is x − x_b with its sign.
     """
     height, width = comparison.pictures[0].shape
     names = comparison.names
@@ -354,7 +334,7 @@ def render_sheet(
             image = _draw_frame(part, comparison, index, limits)
         k = max(comparison.ks)
         said = "one scale for all" if limits else "each picture on its own scale, below it"
-        name = comparison.name.replace("$", "")
+        name = _plain(comparison.name)
         figure.suptitle(f"{name}, k = {k}: background and foreground x − x_b; {said}", fontsize=12)
         if limits:
             bar = figure.colorbar(image, ax=figure.axes, shrink=0.5, location="right")
@@ -381,7 +361,7 @@ def _draw_frame(
         backgrounds = comparison.backgrounds.get(name)
         left.set_title(name, fontsize=9, loc="left", fontweight="bold")
         if backgrounds is None:
-            left.text(0.5, 0.5, "no result", transform=left.transAxes, ha="center", va="center")
+            _say_no_result(left)
             continue
         _draw(left, backgrounds[index], name, limits)
         _draw(right, picture - backgrounds[index], "foreground", limits)
@@ -408,26 +388,14 @@ def _draw(axes: Axes, picture: Floats, title: str, limits: tuple[float, float] |
 
 def _limits(comparison: Comparison) -> tuple[float, float]:
     """Return the lowest and the highest value of all pictures."""
-    pictures = list(_pictures(comparison))
-    return min(float(p.min()) for p in pictures), max(float(p.max()) for p in pictures)
-
-
-def _pictures(comparison: Comparison) -> Iterator[Floats]:
-    yield from comparison.pictures
+    shown = [*comparison.pictures]
     for backgrounds in comparison.backgrounds.values():
-        for picture, background in zip(comparison.pictures, backgrounds, strict=True):
-            yield background
-            yield picture - background
+        shown += backgrounds
+        shown += map(np.subtract, comparison.pictures, backgrounds)
+    return min(float(p.min()) for p in shown), max(float(p.max()) for p in shown)
 
 
-_SIZE = (10.0, 6.0)
-_HALF: Any = (0, (4, 2))
-_OTHER: Any = (0, (6, 1.5, 1, 1.5))
-
-
-def render_times(
-    comparison: Comparison, paper: Mapping[str, PaperColumn], *, plot_format: PlotFormat = "png"
-) -> bytes:
+def render_times(comparison: Comparison, *, plot_format: PlotFormat = "png") -> bytes:
     """Draw the seconds of every method over k on a logarithmic axis, and the paper's beside them.
 
     Lines are solid for t = |T|, dashed for ⌈n/2⌉ and dash-dotted for what is neither.
@@ -445,11 +413,10 @@ def render_times(
             fontsize=10,
             color=GREY,
         )
-        for name, column in paper.items():
+        for name, column in PAPER_TIMES.items():
             if name in comparison.names:
                 method = next(row.method for row in comparison.rows if row.name == name)
-                k, seconds = list(column.seconds), list(column.seconds.values())
-                _draw_line(theirs, method, name.removeprefix(method), k, seconds, hollow=True)
+                _draw_line(theirs, method, name.removeprefix(method), column.seconds, hollow=True)
         theirs.set_xticks(list(PAPER_KS))
         ours.set_ylabel("seconds of a fit")
         ours.yaxis.set_major_locator(LogLocator(numticks=12))
@@ -459,7 +426,7 @@ def render_times(
         handles, labels = ours.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
 
-    return render(draw, _SIZE, plot_format)
+    return render(draw, (10.0, 6.0), plot_format)
 
 
 def _seconds(value: float, _: int | None) -> str:
@@ -468,17 +435,14 @@ def _seconds(value: float, _: int | None) -> str:
 
 def _draw_ours(axes: Axes, comparison: Comparison) -> None:
     n, p = comparison.numbers.size, comparison.pixels
-    name = comparison.name.replace("$", "")
     axes.set_title(
-        f"bgsub, this machine\n{name if len(name) < 30 else name[:29] + '…'}: {n} frames of "
-        f"{p} pixels",
-        fontsize=10,
+        f"bgsub, this machine\n{_plain(comparison.name, 30)}: {n} frames of {p} pixels", fontsize=10
     )
     for name in comparison.names:
         rows = [row for row in comparison.rows if row.name == name and row.seconds is not None]
         if rows:
-            k, seconds = [row.k for row in rows], [row.seconds or 0.0 for row in rows]
-            _draw_line(axes, rows[0].method, rows[0].variant, k, seconds, label=name)
+            seconds = {row.k: row.seconds or 0.0 for row in rows}
+            _draw_line(axes, rows[0].method, rows[0].variant, seconds, label=name)
     axes.set_xticks(sorted(comparison.ks))
 
 
@@ -486,44 +450,13 @@ def _draw_line(
     axes: Axes,
     method: str,
     variant: str,
-    k: Sequence[int],
-    seconds: Sequence[float],
+    seconds: Mapping[int, float],
     *,
     hollow: bool = False,
     label: str = "",
 ) -> None:
-    color = METHOD_COLORS[method]
-    axes.plot(
-        k,
-        seconds,
-        label=label,
-        color=color,
-        linestyle={"": "solid", "(.5)": _HALF}.get(variant, _OTHER),
-        linewidth=1.6,
-        marker=METHOD_MARKERS[method],
-        markersize=7,
-        markerfacecolor="white" if hollow else color,
-    )
-
-
-MOVED_COLUMNS = ("frames", *COLUMNS)
-"""Header of compare.csv."""
-
-
-def of_whole(options: MovedObjectOptions) -> CompareOptions:
-    """Return the options of the comparison on all frames: TRPCA alone, and no pictures."""
-    return replace(options, methods=("trpca",), frames=(), pcp_lambda=MovedObjectOptions.pcp_lambda)
-
-
-def of_part(options: MovedObjectOptions) -> CompareOptions:
-    """Return the options of the comparison on the frames up to the end of the part."""
-    source = replace(options.run.source, end=options.part)
-    return replace(options, run=replace(options.run, source=source))
-
-
-def row_cells(frames: str, comparison: Comparison) -> list[dict[str, Any]]:
-    """Make the rows of compare.csv, the method with its variant."""
-    return [{"frames": frames, **row.cells(), "method": row.name} for row in comparison.rows]
+    look = _look(method, {"": "solid", "(.5)": _HALF}.get(variant, _OTHER), hollow=hollow)
+    axes.plot(list(seconds), list(seconds.values()), label=label, markersize=7, **look)
 
 
 TIMES_COLUMNS = (
@@ -541,18 +474,14 @@ _NOTES = {
 
 
 def time_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """Make the rows of times.csv: our seconds and the paper's.
-
-    Returns
-    -------
-    list of dict
-        The paper's cells are None where its table has no figure.
-    """
+    """Make the rows of times.csv; the paper's cells are None where its table has no figure."""
     return [
         {
             **row.cells(),
             "column": _column(row),
-            "paper_2014_seconds": _paper(row).get(row.k),
+            "paper_2014_seconds": PAPER_TIMES[row.name].seconds.get(row.k)
+            if row.name in PAPER_TIMES
+            else None,
             "note": _NOTES.get(row.method, ""),
         }
         for row in comparison.rows
@@ -560,15 +489,9 @@ def time_rows(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def table_one(comparison: Comparison) -> tuple[list[str], list[dict[str, Any]]]:
-    """Arrange the seconds as the paper's Table 1: a row for every k, ours and theirs.
+    """Arrange the seconds as the paper's Table 1: header, and a row for every k, ours and theirs.
 
-    Returns
-    -------
-    header : list of str
-        ``k``, ``seconds of``, the paper's nine columns in its order, and what else was fitted;
-        ``lld(.5)`` beside ``lld``.
-    rows : list of dict
-        Empty cells are None.
+    Columns are the paper's nine in its order, and what else was fitted; ``lld(.5)`` beside ``lld``.
     """
     theirs = [column.name for column in PAPER_TIMES.values()]
     others = [_column(row) for row in comparison.rows if _column(row) not in theirs]
@@ -599,45 +522,21 @@ def _column(row: MethodRow) -> str:
     return f"{plain.name}{row.variant}" if plain else row.name
 
 
-def _paper(row: MethodRow) -> dict[int, float]:
-    column = PAPER_TIMES.get(row.name)
-    return column.seconds if column else {}
-
-
 _ROUNDING = 1e-9
 
 
 def tre_table(
-    points: Sequence[TrePoint], panel: Sequence[str]
+    points: Sequence[Point], panel: Sequence[str]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Put the mean tre of a curve into one row.
+    """Put the mean tre of a curve into one row, to two digits, 0 for what rounding leaves.
 
-    Parameters
-    ----------
-    panel : sequence of str
-        Attributes of the points that tell one panel from another.
-
-    Returns
-    -------
-    rows : list of dict
-        Panel by panel, variant by variant; tre to two digits, 0 for what rounding leaves.
+    Rows come panel by panel, which these columns of the points tell apart, variant by variant.
     """
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
-    shares = list(dict.fromkeys(_share_column(point) for point in points))
-    for point in sorted(points, key=lambda p: _first(points, p, panel)):
-        cells = {name: getattr(point, name) for name in panel}
-        key = (*cells.values(), point.variant)
-        row = rows.setdefault(key, {**cells, "variant": point.variant, **dict.fromkeys(shares)})
-        small = point.tre_mean < _ROUNDING
-        row[_share_column(point)] = 0.0 if small else float(f"{point.tre_mean:.1e}")
-    return [*panel, "variant", *shares], list(rows.values())
-
-
-def _share_column(point: TrePoint) -> str:
-    return f"λ = {point.share:g}"
-
-
-def _first(points: Sequence[TrePoint], point: TrePoint, panel: Sequence[str]) -> int:
-    """Return the place of a panel among the panels."""
-    places = [[getattr(each, name) for name in panel] for each in points]
-    return places.index([getattr(point, name) for name in panel])
+    shares = {point["share"]: f"λ = {point['share']:g}" for point in points}
+    for point in points:
+        cells = {name: point[name] for name in (*panel, "variant")}
+        row = rows.setdefault(tuple(cells.values()), cells | dict.fromkeys(shares.values()))
+        small = point["tre_mean"] < _ROUNDING
+        row[shares[point["share"]]] = 0.0 if small else float(f"{point['tre_mean']:.1e}")
+    return [*panel, "variant", *shares.values()], list(rows.values())

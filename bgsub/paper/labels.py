@@ -25,22 +25,11 @@ from bgsub.runtime.files import check_plain
 UNKNOWN = -1
 """Label of a frame that is not listed."""
 
-_SPANS = (("first", "last"), ("first_frame", "last_frame"))
+_FORMS = (("frame", "outlier"), ("first", "last"), ("first_frame", "last_frame"))
 
 
 def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
-    """Read the labels of frames.
-
-    Parameters
-    ----------
-    numbers : ndarray of shape (n,)
-        Frame numbers, from 1.
-
-    Returns
-    -------
-    ndarray of shape (n,), int8
-        1 for outliers, 0 for ordinary frames, `UNKNOWN` for those not listed.
-    """
+    """Read the labels of frames, by their numbers: 1 for outliers, 0 for ordinary, `UNKNOWN`."""
     check_plain(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -64,42 +53,29 @@ def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
 def _parse(rows: Iterable[list[str]], path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
     lines = iter(rows)
     header = [name.strip().lower() for name in next(lines, [])]
-    if {"frame", "outlier"} <= set(header):
-        names = ("frame", "outlier")
-        labels = np.full(numbers.size, UNKNOWN, dtype=np.int8)
-    else:
-        found = next((pair for pair in _SPANS if set(pair) <= set(header)), None)
-        if found is None:
-            message = f"{path}: its first line must be frame,outlier or first,last"
-            raise InputError(message)
-        names = found
-        labels = np.zeros(numbers.size, dtype=np.int8)
+    names = next((pair for pair in _FORMS if set(pair) <= set(header)), None)
+    if names is None:
+        message = f"{path}: its first line must be frame,outlier or first,last"
+        raise InputError(message)
     columns = [header.index(name) for name in names]
+    labels = np.full(numbers.size, UNKNOWN if names == _FORMS[0] else 0, dtype=np.int8)
     for line, row in enumerate(lines, start=2):
         if not any(cell.strip() for cell in row):
             continue
         try:
-            low, high = (_whole(row, column, header[column]) for column in columns)
-            if names[0] == "frame":
-                labels[numbers == low] = _zero_or_one(high)
+            first, last = (_whole(row, column, header[column]) for column in columns)
+            if names == _FORMS[0]:
+                if last not in {0, 1}:
+                    raise ValueError(f"outlier {last} is neither 0 nor 1")  # noqa: TRY301 - as below
+                labels[numbers == first] = last
+            elif last < first:
+                raise ValueError(f"last {last} lies before first {first}")  # noqa: TRY301 - as above
             else:
-                labels[_within(numbers, low, high)] = 1
+                labels[(numbers >= first) & (numbers <= last)] = 1
         except ValueError as error:
             message = f"{path}, line {line}: {error}"
             raise InputError(message) from error
     return labels
-
-
-def _zero_or_one(outlier: int) -> int:
-    if outlier not in {0, 1}:
-        raise ValueError(f"outlier {outlier} is neither 0 nor 1")
-    return outlier
-
-
-def _within(numbers: NDArray[np.int64], first: int, last: int) -> NDArray[np.bool_]:
-    if last < first:
-        raise ValueError(f"last {last} lies before first {first}")
-    return (numbers >= first) & (numbers <= last)
 
 
 def _whole(row: list[str], column: int, name: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,20 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A method as it takes part in a comparison.
+    """A method, of `bgsub.robustpca.competitors.COMPARED`, as it takes part in a comparison.
 
-    Attributes
-    ----------
-    method : str
-        A name in `bgsub.robustpca.competitors.COMPARED`.
-    variant : str
-        What tells it from other entries of the same method, such as ``(.5)``; empty for the first.
-    support_fraction : float, optional
-        t/n; None is the method's default, which is reweighted for TRPCA.
-    lam : float, optional
-        λ; None is the method's default.
-    max_removals : int, optional
-        Rows that HRPCA removes at most; None is 2(n − t).
+    The variant tells it from other entries of the same method, such as ``(.5)``; None is what the
+    method does by default.
     """
 
     method: str
@@ -59,6 +49,23 @@ COLUMNS = (
 
 
 _comparison = functools.partial(option, "Comparison")
+_experiment = functools.partial(option, "Experiment")
+_data = functools.partial(option, "Data")
+
+
+def _ks(default: tuple[int, ...], more: str = "", section: str = "Comparison") -> Any:
+    text = f"Numbers of components, separated by commas{more}."
+    return option(section, default, Several(Integer(1), least=1), text, flag="--k")
+
+
+def _lambda(default: float | None, **more: Any) -> Any:
+    text = "λ of PCP; the other methods derive theirs from t, the number of inliers."
+    return _comparison(default, POSITIVE, text, metavar="L", flag="--lambda", **more)
+
+
+def _truth(more: str = "", **unset: Any) -> Any:
+    text = "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1."
+    return _comparison(None, File(), text + more, **unset)
 
 
 @documented
@@ -79,19 +86,9 @@ class CompareOptions(Declared):
         "window.",
         unset="those of `bgsub methods`",
     )
-    ks: tuple[int, ...] = _comparison(
-        (10,),
-        Several(Integer(1), least=1),
-        "Numbers of components, separated by commas: 1,3,5,7,9.",
-        flag="--k",
-    )
-    pcp_lambda: float | None = _comparison(
-        None,
-        POSITIVE,
-        "λ of PCP; the other methods derive theirs from t, the number of inliers.",
-        metavar="L",
-        flag="--lambda",
-        unset="1/√ of the frames or pixels, whichever are more",
+    ks: tuple[int, ...] = _ks((10,), ": 1,3,5,7,9")
+    pcp_lambda: float | None = _lambda(
+        None, unset="1/√ of the frames or pixels, whichever are more"
     )
     frames: tuple[int, ...] = _comparison(
         (),
@@ -105,11 +102,7 @@ class CompareOptions(Declared):
         "Give up a fit after this many seconds; the others go on.",
         metavar="SECONDS",
     )
-    truth: str | None = _comparison(
-        None,
-        File(),
-        "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1.",
-    )
+    truth: str | None = _truth()
 
     @property
     def unused(self) -> list[str]:
@@ -145,29 +138,7 @@ class CompareOptions(Declared):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MethodRow:
-    """A method with a number of components; measures are None where there is nothing to measure.
-
-    Attributes
-    ----------
-    variant : str
-        See `Entry`.
-    k, t : int
-        Components, and frames that the objective is the mean of.
-    seconds : float, optional
-        Of the fit alone.
-    objective : float, optional
-        Mean of the t smallest r_i, in grey levels².
-    auc, average_precision : float, optional
-        Of r_i against the truth.
-    true_outliers_flagged : float, optional
-        Share of the true outliers whose score exceeds the cut-off.
-    reason : str
-        Why there is no result, or what the fit warned of.
-    errors : ndarray of shape (n,), optional
-        r_i.
-    backgrounds : ndarray of shape (frames, p), optional
-        Of the frames chosen, for the largest k.
-    """
+    """A method with k components; measures are None where there is nothing to measure."""
 
     method: str
     k: int
@@ -177,12 +148,17 @@ class MethodRow:
     iterations: int | None = None
     converged: bool | None = None
     objective: float | None = None
+    """Mean of the t smallest r_i, in grey levels²."""
     auc: float | None = None
     average_precision: float | None = None
     true_outliers_flagged: float | None = None
+    """Share of the true outliers whose score exceeds the cut-off."""
     reason: str = ""
+    """Why there is no result, or what the fit warned of."""
     errors: Floats | None = field(default=None, repr=False)
+    """r_i, shape (n,)."""
     backgrounds: Floats | None = field(default=None, repr=False)
+    """Of the frames chosen, for the largest k."""
 
     @property
     def name(self) -> str:
@@ -201,29 +177,7 @@ class MethodRow:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What every method made of the same frames.
-
-    Attributes
-    ----------
-    name : str
-        Of the input.
-    numbers, times : ndarray of shape (n,)
-        Frame numbers and seconds.
-    pixels : int
-        p.
-    labels : ndarray of shape (n,), optional
-        1 for true outliers, 0 for ordinary frames, -1 unknown.
-    chosen : list of int
-        Numbers of the frames with pictures.
-    pictures : list of ndarray of shape (h, w)
-        These frames.
-    backgrounds : dict of str to list of ndarray of shape (h, w)
-        Their backgrounds by name, for the largest k.
-    stages : dict of str to float
-        Seconds of what was done once: ``decode`` and ``gram``.
-    facts : dict
-        Of the input, for a manifest.
-    """
+    """What every method made of the same frames of an input."""
 
     name: str
     rows: list[MethodRow]
@@ -231,11 +185,16 @@ class Comparison:
     times: Floats
     pixels: int
     labels: NDArray[np.int8] | None
+    """1 for true outliers, 0 for ordinary frames, -1 unknown."""
     chosen: list[int]
+    """Numbers of the frames with pictures."""
     pictures: list[Floats]
     backgrounds: dict[str, list[Floats]]
+    """Of these frames by the names of the rows, for the largest k."""
     stages: dict[str, float]
+    """Seconds of what was done once: ``decode`` and ``gram``."""
     facts: dict[str, Any]
+    """Of the input, for a manifest."""
     warnings: list[str]
 
     @property
@@ -249,46 +208,9 @@ class Comparison:
         return list(dict.fromkeys(row.k for row in self.rows))
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrePoint:
-    """A point of a curve: a variant on data sets with one share of outliers.
-
-    Attributes
-    ----------
-    share : float
-        λ.
-    variant, method, t : str
-        See `bgsub.paper.curves.Variant`.
-    tre_mean, tre_std : float
-        Over the data sets; the standard deviation is that of the sample.
-    seconds : float
-        Mean of a fit.
-    converged : int
-        Fits that converged.
-    """
-
-    share: float
-    variant: str
-    method: str
-    t: str
-    sets: int
-    tre_mean: float
-    tre_std: float
-    seconds: float
-    converged: int
-
-
 @dataclass(frozen=True)
 class PaperColumn:
-    """A column of Table 1.
-
-    Attributes
-    ----------
-    name : str
-        The paper's name.
-    seconds : dict of int to float
-        By k.
-    """
+    """A column of Table 1 by its name there: seconds by k."""
 
     name: str
     seconds: dict[int, float]
@@ -327,10 +249,6 @@ _PERSON = ((638, 891), (1390, 1502))
 
 MANY_REMOVALS = 1 << 40
 """More than there are rows: HRPCA stops where no more than k + 1 are left."""
-
-_experiment = functools.partial(option, "Experiment")
-_data = functools.partial(option, "Data")
-_footage = functools.partial(option, "Comparison")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -375,12 +293,7 @@ class DigitOptions(_Draws):
         Several(Choice((*"0123456789", OTHERS)), least=1),
         "A panel each: another digit, or others for all of them in equal proportion.",
     )
-    ks: tuple[int, ...] = _experiment(
-        (1, 5, 10),
-        Several(Integer(1), least=1),
-        "Numbers of components, separated by commas.",
-        flag="--k",
-    )
+    ks: tuple[int, ...] = _ks((1, 5, 10), section="Experiment")
     samples: int = _experiment(200, Integer(1), "Pictures in each data set, at most.")
     sets: int = _experiment(3, Integer(1), "Data sets for each point.")
     data: str | None = _experiment(
@@ -403,25 +316,9 @@ class DigitOptions(_Draws):
 class TimesOptions(CompareOptions):
     """A comparison as in the paper's Table 1: methods that take a t run with both of its values."""
 
-    ks: tuple[int, ...] = _footage(
-        PAPER_KS,
-        Several(Integer(1), least=1),
-        "Numbers of components, separated by commas; a row of the table each.",
-        flag="--k",
-    )
-    pcp_lambda: float | None = _footage(
-        _PAPER_LAMBDA,
-        POSITIVE,
-        "λ of PCP; the other methods derive theirs from t, the number of inliers.",
-        metavar="L",
-        flag="--lambda",
-    )
-    truth: str | None = _footage(
-        None,
-        File(),
-        "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1. Methods "
-        "run with t = |T| too, the number of the other frames.",
-    )
+    ks: tuple[int, ...] = _ks(PAPER_KS, "; a row of the table each")
+    pcp_lambda: float | None = _lambda(_PAPER_LAMBDA)
+    truth: str | None = _truth(" Methods run with t = |T| too, the number of the other frames.")
 
     def entries(self, labels: NDArray[np.int8] | None) -> tuple[Entry, ...]:
         """List the columns of Table 1 that the methods make, then TRPCA as it is by default.
@@ -456,24 +353,29 @@ class TimesOptions(CompareOptions):
 class MovedObjectOptions(TimesOptions):
     """The paper's second recording: a part of it by all methods, all of it by TRPCA."""
 
-    ks: tuple[int, ...] = _footage(
-        (10,),
-        Several(Integer(1), least=1),
-        "Numbers of components, separated by commas; pictures are of the largest.",
-        flag="--k",
-    )
-    frames: tuple[int, ...] = _footage(
+    ks: tuple[int, ...] = _ks((10,), "; pictures are of the largest")
+    frames: tuple[int, ...] = _comparison(
         (560, 651, 681),
         Several(Integer(1)),
         "Frames of the part whose decomposition is drawn, separated by commas.",
     )
-    part: int = _footage(892, Integer(2), "Last frame of the part that all methods are fitted to.")
-    truth: str | None = _footage(
-        None,
-        File(),
-        "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1.",
-        unset="a person in 638-891 and 1390-1502, as the paper says of its recording",
+    part: int = _comparison(
+        892, Integer(2), "Last frame of the part that all methods are fitted to."
     )
+    truth: str | None = _truth(
+        unset="a person in 638-891 and 1390-1502, as the paper says of its recording"
+    )
+
+    @property
+    def whole(self) -> CompareOptions:
+        """The comparison on all frames: TRPCA alone, and no pictures."""
+        return replace(self, methods=("trpca",), frames=(), pcp_lambda=_PAPER_LAMBDA)
+
+    @property
+    def first_part(self) -> CompareOptions:
+        """The comparison on the frames up to the end of the part."""
+        source = replace(self.run.source, end=self.part)
+        return replace(self, run=replace(self.run, source=source))
 
     def labels(self, numbers: NDArray[np.int64]) -> NDArray[np.int8] | None:
         """Read the true outliers, or take those of the paper's recording."""

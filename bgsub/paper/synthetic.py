@@ -9,7 +9,9 @@ as a variance, so that noise and outliers of `data2` are larger. The rows come i
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,28 +20,18 @@ from numpy.typing import NDArray
 from bgsub.robustpca.descent import random_orthonormal
 from bgsub.robustpca.spaces import Floats
 
-_DATA1_LARGEST = 2.0
 _DATA2_SIGMA = 0.35
-_DATA2_TRUE_SCALE = 0.5
 
 
 @dataclass(frozen=True)
 class SyntheticData:
-    """Observations of which it is known which are true.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, p)
-        The observations.
-    labels : ndarray of shape (n,), bool
-        True for true observations, False for outliers.
-    components : ndarray of shape (k, p)
-        Orthonormal basis of the subspace, through 0, that true observations scatter around.
-    """
+    """Observations of which it is known which are true."""
 
     X: Floats
     labels: NDArray[np.bool_]
+    """True for true observations, False for outliers."""
     components: Floats
+    """Orthonormal basis (k, p) of the subspace, through 0, that true observations lie near."""
 
     @property
     def true_observations(self) -> Floats:
@@ -47,105 +39,57 @@ class SyntheticData:
         return self.X[self.labels]
 
 
-def data1(
-    n_samples: int = 200,
-    n_features: int = 20,
-    n_components: int = 5,
-    *,
-    outlier_share: float = 0.3,
-    noise: float = 0.05,
-    variance: bool = False,
-    random_state: int | np.random.Generator | None = None,
-) -> SyntheticData:
-    """Outliers uniform on [0, 2]^p: far from 0, and all on one side.
-
-    Parameters
-    ----------
-    n_samples, n_features, n_components : int
-        n, p and k ≤ p.
-    outlier_share : float
-        Share of outliers, in [0, 1); rounded to a number of rows.
-    noise : float
-        σ, the standard deviation of the noise on true observations.
-    variance : bool
-        Whether σ is a variance instead.
-    random_state : int, numpy.random.Generator or None
-
-    Returns
-    -------
-    SyntheticData
-
-    Raises
-    ------
-    ValueError
-        For k above p and for a share outside [0, 1).
-
-    Examples
-    --------
-    >>> data = data1(outlier_share=0.25, random_state=0)
-    >>> data.X.shape, int(data.labels.sum())
-    ((200, 20), 150)
-    """
-    rng = np.random.default_rng(random_state)
-    count = _outlier_count(n_samples, n_features, n_components, outlier_share)
-    noise = _deviation(noise, variance=variance)
-    U, true = _near_subspace(n_samples - count, n_features, n_components, noise, rng)
-    return _shuffled(true, rng.uniform(0.0, _DATA1_LARGEST, (count, n_features)), U, rng)
+Outliers = Callable[[int, int, float, np.random.Generator], Floats]
+"""(count, p, standard deviation of N(0, 0.35), rng) to outliers of shape (count, p)."""
 
 
-def data2(
-    n_samples: int = 200,
-    n_features: int = 20,
-    n_components: int = 5,
-    *,
-    outlier_share: float = 0.3,
-    noise: float = 0.05,
-    variance: bool = False,
-    random_state: int | np.random.Generator | None = None,
-) -> SyntheticData:
-    """Outliers of a random half-space: o = x − max{⟨x, w⟩, 0} w with x ~ N(0, 0.35² I_p).
+def _in_a_cube(count: int, p: int, _: float, rng: np.random.Generator) -> Floats:
+    return rng.uniform(0.0, 2.0, (count, p))
 
-    w is uniform on the unit sphere. True rows, noise included, are scaled by 0.5. With `variance`
-    0.35 is a variance, too. Parameters and errors as for `data1`.
-    """
-    rng = np.random.default_rng(random_state)
-    count = _outlier_count(n_samples, n_features, n_components, outlier_share)
-    noise = _deviation(noise, variance=variance)
-    U, true = _near_subspace(n_samples - count, n_features, n_components, noise, rng)
-    normal = random_orthonormal(n_features, 1, rng)[:, 0]
-    outliers = _deviation(_DATA2_SIGMA, variance=variance) * rng.standard_normal(
-        (count, n_features)
-    )
+
+def _in_a_half_space(count: int, p: int, deviation: float, rng: np.random.Generator) -> Floats:
+    """o = x − max{⟨x, w⟩, 0} w with x ~ N(0, 0.35² I_p) and w uniform on the unit sphere."""
+    normal = random_orthonormal(p, 1, rng)[:, 0]
+    outliers = deviation * rng.standard_normal((count, p))
     outliers -= np.outer(np.maximum(outliers @ normal, 0.0), normal)
-    return _shuffled(_DATA2_TRUE_SCALE * true, outliers, U, rng)
+    return outliers
 
 
-def _outlier_count(n_samples: int, n_features: int, n_components: int, share: float) -> int:
+def _draw(
+    outliers: Outliers,
+    true_scale: float,
+    n_samples: int = 200,
+    n_features: int = 20,
+    n_components: int = 5,
+    *,
+    outlier_share: float = 0.3,
+    noise: float = 0.05,
+    variance: bool = False,
+    random_state: int | np.random.Generator | None = None,
+) -> SyntheticData:
+    """Draw n observations with p ≥ k features, a share of outliers in [0, 1) among them.
+
+    ValueError for other sizes and shares.
+    """
     if not 1 <= n_components <= n_features:
         message = f"n_components={n_components}: from 1 to n_features={n_features} is needed"
         raise ValueError(message)
-    if not 0.0 <= share < 1.0:
-        message = f"outlier_share={share}: at least 0 and less than 1 is needed"
+    if not 0.0 <= outlier_share < 1.0:
+        message = f"outlier_share={outlier_share}: at least 0 and less than 1 is needed"
         raise ValueError(message)
-    return round(share * n_samples)
+    rng = np.random.default_rng(random_state)
+    count = round(outlier_share * n_samples)
+    sigma, large = (math.sqrt(s) if variance else s for s in (noise, _DATA2_SIGMA))
+    U = random_orthonormal(n_features, n_components, rng)
+    scores = rng.uniform(-1.0, 1.0, (n_samples - count, n_components))
+    true = scores @ U.T + sigma * rng.standard_normal((len(scores), n_features))
+    X = np.concatenate([true_scale * true, outliers(count, n_features, large, rng)])
+    order = rng.permutation(n_samples)
+    return SyntheticData(X[order], (np.arange(n_samples) < len(true))[order], U.T)
 
 
-def _deviation(sigma: float, *, variance: bool) -> float:
-    """Return the standard deviation that N(0, σ) stands for."""
-    return math.sqrt(sigma) if variance else sigma
+data1 = functools.partial(_draw, _in_a_cube, 1.0)
+"""Outliers uniform on [0, 2]^p: far from 0, and all on one side."""
 
-
-def _near_subspace(
-    n: int, p: int, k: int, noise: float, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Draw a subspace and n noisy observations of it: shapes (p, k) and (n, p)."""
-    U = random_orthonormal(p, k, rng)
-    scores = rng.uniform(-1.0, 1.0, (n, k))
-    return U, scores @ U.T + noise * rng.standard_normal((n, p))
-
-
-def _shuffled(true: Floats, outliers: Floats, U: Floats, rng: np.random.Generator) -> SyntheticData:
-    """Both kinds of rows in random order."""
-    X = np.concatenate([true, outliers])
-    order = rng.permutation(len(X))
-    return SyntheticData(X[order], (np.arange(len(X)) < len(true))[order], U.T)
+data2 = functools.partial(_draw, _in_a_half_space, 0.5)
+"""Outliers of a random half-space; true rows, noise included, are scaled by 0.5."""

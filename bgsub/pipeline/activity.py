@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import cv2
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from bgsub.errors import cannot_write
 from bgsub.pipeline.loop import SceneFrame, Sink
+from bgsub.pipeline.scene import LearnedScene
 from bgsub.tracking.events import EventCollector, SceneEvent
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tables import read_frames
 from bgsub.video.frames import Bytes
-from bgsub.video.images import read_image, write_image
+from bgsub.video.images import write_image
 
 COLUMNS = ("minute", "start_s", "end_s", "region", "frames", "foreground", "objects", "events")
 """Header of activity.csv; the region is empty in the rows of the whole picture."""
@@ -33,18 +34,8 @@ _LEAST_WIDTH = 480
 class ActivityOutput(Sink):
     """A sink that counts where masks are foreground, and how much in each minute.
 
-    Parameters
-    ----------
-    folder : Path
-        Where heatmap.npy, heatmap.png (over background.png) and activity.csv are written.
-    wanted : collection of {"heatmap", "activity"}
-    shape : tuple of int
-        Height and width of the masks.
-    inside : ndarray of bool, shape (h, w), or None
-        Pixels that can be foreground.
-    regions : sequence of Region
-    place : tuple of four ints
-        x, y, width and height, in pixels of the input, of what the masks show.
+    Into the folder it writes heatmap.npy, heatmap.png (over background.png) and activity.csv. The
+    place is what the masks show: x, y, width and height in pixels of the input.
     """
 
     needs = frozenset({"mask"})
@@ -53,15 +44,16 @@ class ActivityOutput(Sink):
         self,
         folder: Path,
         wanted: Collection[str],
-        shape: tuple[int, int],
-        inside: NDArray[np.bool_] | None,
-        regions: Sequence[Region] = (),
-        place: tuple[int, int, int, int] = (0, 0, 1, 1),
+        scene: LearnedScene,
+        regions: Sequence[Region],
+        place: tuple[int, int, int, int],
     ) -> None:
         self._folder, self._wanted, self._regions = folder, wanted, regions
+        shape = scene.layout.height, scene.layout.width
         within = np.full(shape, 255, np.uint8)
-        if inside is not None:
-            within[~inside] = 0
+        self._cuts = scene.inside is not None
+        if scene.inside is not None:
+            within[~scene.inside] = 0
         self._places: dict[str, Bytes] = {"": within}
         scale = np.array([shape[1] / place[2], shape[0] / place[3]])
         for region in regions:
@@ -79,10 +71,9 @@ class ActivityOutput(Sink):
         """Return the share of every region that is foreground."""
         if not cv2.hasNonZero(frame.mask):
             return {}
-        return {
-            name: cv2.countNonZero(frame.mask & on) / self._pixels[name]
-            for name, on in self._places.items()
-        }
+        inner = {name: frame.mask & on for name, on in self._places.items() if name or self._cuts}
+        shares = {"": frame.mask, **inner}
+        return {name: cv2.countNonZero(on) / self._pixels[name] for name, on in shares.items()}
 
     def write(self, frame: SceneFrame, prepared: dict[str, float]) -> None:
         """Count a frame."""
@@ -122,7 +113,9 @@ def write_heatmap(folder: Path, counts: NDArray[np.float64], frames: int) -> Non
         np.save(path, share, allow_pickle=False)
     except OSError as error:
         raise cannot_write(path, error) from error
-    scene = np.asarray(read_image(folder / "background.png"), np.uint8)
+    # Our own PNG of 8 bits: libraries for any image take longer to import than all of this.
+    data = np.fromfile(folder / "background.png", np.uint8)
+    scene = np.asarray(cv2.imdecode(data, cv2.IMREAD_UNCHANGED), np.uint8)
     write_image(folder / "heatmap.png", draw_heatmap(share, scene))
 
 
@@ -135,8 +128,6 @@ def draw_heatmap(share: NDArray[np.float32], scene: Bytes) -> Bytes:
     top = max(float(share.max()), 1e-6)
     level = np.sqrt(share / top)
     grey = scene if scene.ndim == 2 else cv2.cvtColor(scene, cv2.COLOR_BGR2GRAY)
-    if grey.shape != share.shape:
-        grey = cv2.resize(grey, share.shape[::-1], interpolation=cv2.INTER_AREA)
     heat = cv2.applyColorMap((level * 255).astype(np.uint8), cv2.COLORMAP_INFERNO)
     weight = np.where(share > 0, 0.45 + 0.45 * level, 0.0)[..., None]
     under = cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
@@ -179,7 +170,11 @@ def write_activity(
             here = [seen for seen in objects if region.holds(seen.cx, seen.cy)]
             tracks[minute, region.name].update(seen.track for seen in here)
             stays[region.name].add(here)
-    going = _per_minute({"": events, **{name: stay.finish() for name, stay in stays.items()}})
+    going: dict[tuple[int, str], int] = defaultdict(int)  # an event that lasts is in several
+    for name, found in {"": events, **{n: stay.finish() for n, stay in stays.items()}}.items():
+        for event in found:
+            for minute in range(int(event.start_s // _MINUTE_S), int(event.end_s // _MINUTE_S) + 1):
+                going[minute, name] += 1
     path = folder / "activity.csv"
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -189,25 +184,9 @@ def write_activity(
                 minute, name = place
                 row = [minute + 1, f"{minute * _MINUTE_S:g}", f"{(minute + 1) * _MINUTE_S:g}"]
                 row += [name, frames, f"{share / frames:.12g}", len(tracks[place])]
-                writer.writerow([*row, going.get(place, 0)])
+                writer.writerow([*row, going[place]])
     except OSError as error:
         raise cannot_write(path, error) from error
-
-
-def _per_minute(events: Mapping[str, Sequence[SceneEvent]]) -> dict[tuple[int, str], int]:
-    """Count the events of each minute, by region; one that lasts is in several."""
-    counts: dict[tuple[int, str], int] = defaultdict(int)
-    for region, found in events.items():
-        for event in found:
-            for minute in range(int(event.start_s // _MINUTE_S), int(event.end_s // _MINUTE_S) + 1):
-                counts[minute, region] += 1
-    return counts
-
-
-def read_activity(path: Path) -> list[dict[str, str]]:
-    """Return the rows of an activity.csv."""
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def join_heatmaps(folders: Sequence[Path], frames: Sequence[int], out: Path) -> None:
@@ -223,8 +202,9 @@ def join_activity(
     """Write activity.csv of a film from those of its segments, and the film's objects.csv."""
     minutes: Minutes = {}
     for folder in folders:
-        for row in read_activity(folder / "activity.csv"):
-            place, more = (int(row["minute"]) - 1, row["region"]), int(row["frames"])
-            frames, share = minutes.get(place, (0, 0.0))
-            minutes[place] = frames + more, share + float(row["foreground"]) * more
+        with (folder / "activity.csv").open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                place, more = (int(row["minute"]) - 1, row["region"]), int(row["frames"])
+                frames, share = minutes.get(place, (0, 0.0))
+                minutes[place] = frames + more, share + float(row["foreground"]) * more
     write_activity(out, minutes, regions, events)

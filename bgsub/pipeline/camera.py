@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -15,95 +13,27 @@ from bgsub.pipeline.loop import SceneFrame, Sink
 _Luma = NDArray[np.float32]
 
 # Every eighth frame is compared with the one eight before. On 26 films of fixed cameras the picture
-# moved in none of such pairs (21 films) or in up to a third of them (5).
+# moved in none of such pairs (21 films) or in up to a third of them (5). A pan that is too slow for
+# that is found as the scene is learned: its frames have to be aligned by ever more.
 _EVERY = 8
 _WIDTH = 160
-_SHIFT = 1.0
-_NEAR = 2  # pixels around a peak that are of it
+_SHIFT = 1.0  # pixels
 _LEAST_PEAK = 0.35
 _PEAK_OF_NOISE = 36.0  # over the root of the number of pixels, in one of a hundred such peaks
 _FEWEST = 6
-# A slower pan is seen from further away: a frame is compared with the latest from which the picture
-# has moved. Several such steps must lead away, and a look back over all of them must say the same:
-# objects that all go one way, and light that changes for hours, look like one step after another.
-# In six films of fixed cameras, cut out so that they pan by a 5,000th of the width a frame, that is
-# noticed in all; in none of the 26 is a camera said to move.
-_DRIFT = 5.0
-_FEWEST_STEPS = 4
-_LONGEST_STEP = 3 * _SHIFT
-_DISAGREEMENT = 0.3 * _DRIFT
-
-
 # What has strong texture outweighs a smooth room around it: all of the picture must have moved.
 _PARTS = 6  # of each side
 _BETTER = 0.7
 _LEAST_PARTS = 0.25
 
 
-class _Look(NamedTuple):
-    """A picture as others are compared with it, and its spectrum within a window."""
-
-    luma: _Luma
-    spectrum: NDArray[np.complexfloating[Any]]
-
-
-class _Drift:
-    """Follow a picture that moves slowly, step by step.
-
-    Attributes
-    ----------
-    is_far : bool
-        Whether it has moved far.
-    """
-
-    def __init__(self) -> None:
-        self.is_far = False
-        self._mark: _Look | None = None
-        self._steps: deque[tuple[_Look, float, float]] = deque(
-            maxlen=math.ceil(_DRIFT / _SHIFT) + 1
-        )
-
-    def look(self, now: _Look) -> None:
-        """Compare a picture with the mark; make it the next mark if it has moved."""
-        if self.is_far:
-            return
-        mark, self._mark = self._mark, now
-        if mark is None:
-            return
-        x, y, clarity = _displacement(mark, now)
-        if clarity <= 1.0 or math.hypot(x, y) > _LONGEST_STEP:
-            self._steps.clear()  # a cut, a jolt or a mistake is no slow pan
-        elif math.hypot(x, y) > _SHIFT:
-            self._steps.append((mark, x, y))
-            self.is_far = self._leads_away(now)
-        else:
-            self._mark = mark
-
-    def _leads_away(self, now: _Look) -> bool:
-        if len(self._steps) < _FEWEST_STEPS:
-            return False
-        x, y = sum(x for _, x, _ in self._steps), sum(y for _, _, y in self._steps)
-        if math.hypot(x, y) <= _DRIFT:
-            return False
-        seen_x, seen_y, clarity = _displacement(self._steps[0][0], now)
-        agrees = math.hypot(seen_x - x, seen_y - y) < _DISAGREEMENT
-        return agrees and clarity > 1.0 and _is_of_all(self._steps[0][0], now, x, y)
-
-
 class CameraWatch(Sink):
-    """Count how often the picture as a whole has moved; a sink of the frames of a run.
-
-    Attributes
-    ----------
-    pairs, moved : int
-        Pairs of frames that were compared, and those between which the picture moved.
-    """
+    """Count pairs of frames, and those between which the picture as a whole has moved."""
 
     def __init__(self) -> None:
         self.pairs = self.moved = 0
         self._frames = 0
-        self._before: _Look | None = None
-        self._drift = _Drift()
+        self._before: _Luma | None = None
         self._window: _Luma | None = None
 
     def write(self, frame: SceneFrame, prepared: None) -> None:
@@ -112,70 +42,43 @@ class CameraWatch(Sink):
         self._frames += 1
         if self._frames % _EVERY != 1:
             return
-        luma = _small(frame)
-        if self._window is None:
-            self._window = np.outer(*(np.hanning(side) for side in luma.shape)).astype(np.float32)
-        now = _look_at(luma, self._window)
-        if self._before is not None:
-            x, y, clarity = _displacement(self._before, now)
-            self.pairs += 1
-            seems = math.hypot(x, y) > _SHIFT and clarity > 1.0
-            self.moved += seems and _is_of_all(self._before, now, x, y)
-            self._drift.look(now)
+        layout = frame.layout
+        luma = frame.row[: layout.pixels].reshape(layout.height, layout.width)
+        if layout.width > _WIDTH:
+            size = _WIDTH, max(1, round(layout.height * _WIDTH / layout.width))
+            luma = np.asarray(cv2.resize(luma, size, interpolation=cv2.INTER_AREA))
+        now, before = luma.astype(np.float32), self._before
         self._before = now
+        if self._window is None:
+            self._window = np.outer(*(np.hanning(side) for side in now.shape)).astype(np.float32)
+        if before is None or min(now.shape) < _PARTS:
+            return
+        self.pairs += 1
+        # Copies: OpenCV 4.13 writes its window into the pictures where their sides suit a fast
+        # Fourier transform (160 × 120, for example).
+        (x, y), peak = cv2.phaseCorrelate(before.copy(), now.copy(), self._window)
+        if peak > max(_LEAST_PEAK, _PEAK_OF_NOISE / math.sqrt(now.size)):
+            self.moved += math.hypot(x, y) > _SHIFT and _is_of_all(before, now, -x, -y)
 
     @property
     def is_moving(self) -> bool:
         """Return whether the picture moved most of the time, as far as enough frames tell."""
         return self.pairs >= _FEWEST and self.moved > self.pairs / 2
 
-    @property
-    def drifts(self) -> bool:
-        """Return whether the picture moved slowly, but far."""
-        return self._drift.is_far
 
-
-def _look_at(luma: _Luma, window: _Luma) -> _Look:
-    """Transform a picture once, however many others it is compared with."""
-    return _Look(luma, np.fft.rfft2(luma * window))
-
-
-def _displacement(one: _Look, other: _Look) -> tuple[float, float, float]:
-    """Find by how many pixels a picture lies beside another, and how clear that is, above 1.
-
-    By phase correlation. That of OpenCV 4.13 writes its window into the pictures where their sides
-    suit a fast Fourier transform (160 × 120, for example).
-    """
-    cross = one.spectrum * other.spectrum.conj()
-    cross /= np.maximum(np.abs(cross), np.finfo(np.float32).tiny)
-    found = np.fft.irfft2(cross, s=one.luma.shape)
-    height, width = found.shape
-    top, left = divmod(int(np.argmax(found)), width)
-    rows, columns = (np.arange(peak - _NEAR, peak + _NEAR + 1) for peak in (top, left))
-    near = np.maximum(found[np.ix_(rows % height, columns % width)], 0.0)
-    total = float(near.sum())
-    if total == 0.0:
-        return 0.0, 0.0, 0.0
-    y = float(near.sum(axis=1) @ rows) / total
-    x = float(near.sum(axis=0) @ columns) / total
-    clarity = total / max(_LEAST_PEAK, _PEAK_OF_NOISE / math.sqrt(found.size))
-    return x - width * (x > width / 2), y - height * (y > height / 2), clarity
-
-
-def _is_of_all(one: _Look, other: _Look, x: float, y: float) -> bool:
+def _is_of_all(one: _Luma, other: _Luma, x: float, y: float) -> bool:
     """Return whether a displacement is that of most parts of a picture, of those that tell.
 
     In whole pixels: between them noise is averaged, and any place would seem to fit better.
     """
-    sides = one.luma.shape
-    shift = (min(max(round(v), 1 - n), n - 1) for v, n in zip((y, x), sides, strict=True))
+    shift = (min(max(round(v), 1 - n), n - 1) for v, n in zip((y, x), one.shape, strict=True))
     rows, columns = (
         (slice(max(by, 0), side + min(by, 0)), slice(max(-by, 0), side + min(-by, 0)))
-        for by, side in zip(shift, sides, strict=True)
+        for by, side in zip(shift, one.shape, strict=True)
     )
-    now = other.luma[rows[1], columns[1]]
-    moved = _unlike(now, one.luma[rows[0], columns[0]])
-    still = _unlike(now, one.luma[rows[1], columns[1]])
+    now = other[rows[1], columns[1]]
+    moved = _unlike(now, one[rows[0], columns[0]])
+    still = _unlike(now, one[rows[1], columns[1]])
     votes = int((moved < _BETTER * still).sum())
     against = int((still < _BETTER * moved).sum())
     return votes > against and votes >= _LEAST_PARTS * moved.size
@@ -189,13 +92,3 @@ def _unlike(one: _Luma, other: _Luma) -> _Luma:
         cv2.resize(each, size, interpolation=cv2.INTER_AREA) for each in (away, away**2)
     )
     return np.asarray(square - mean**2)
-
-
-def _small(frame: SceneFrame) -> _Luma:
-    """Luma of a frame, at most 160 pixels wide."""
-    layout = frame.layout
-    luma = frame.row[: layout.pixels].reshape(layout.height, layout.width)
-    if layout.width > _WIDTH:
-        height = max(1, round(layout.height * _WIDTH / layout.width))
-        luma = np.asarray(cv2.resize(luma, (_WIDTH, height), interpolation=cv2.INTER_AREA))
-    return luma.astype(np.float32)

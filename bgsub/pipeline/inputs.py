@@ -13,13 +13,11 @@ from bgsub.errors import InputError, UsageError
 from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES, MemoryNeed, Plan, make_plan
 from bgsub.fit.store import Borrowed
 from bgsub.options import RunOptions, SourceOptions
-from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.runtime.limits import memory_bytes
 from bgsub.runtime.threads import own_threads
 from bgsub.segmenter.masks import SEGMENTERS, saved_kind
 from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, Place
-from bgsub.video.geometry import ColorMode
 from bgsub.video.sink import SUFFIXES, SinkKind
 from bgsub.video.source import Footage, FrameSource, open_source
 
@@ -47,7 +45,7 @@ _OF_MASKS = {"mask", "still", "scores", "overlay", "heatmap", "report", *_TABLES
 
 
 def _with_masks(options: RunOptions) -> set[str]:
-    """Outputs that are made of frames and masks and of nothing else."""
+    """Return outputs that are made of frames and masks and of nothing else."""
     return _OF_MASKS | ({"foreground"} if options.foreground == "cutout" else set())
 
 
@@ -92,19 +90,6 @@ def fitted_at_most(options: RunOptions) -> int:
     return options.fit_frames or AUTO_FIT_FRAMES
 
 
-def sampled_at_most(options: RunOptions) -> int | None:
-    """Return the most frames that masks alone are learned from; None where frames are fitted."""
-    return None if needs_fit(options) else fitted_at_most(options)
-
-
-def chosen_cutoff(options: RunOptions) -> float | None:
-    """Return the cut-off that is asked for, by itself or as a rate of false alarms, or None."""
-    if options.false_alarms is None:
-        return options.cutoff
-
-    return cutoff_for(options.false_alarms)
-
-
 _FILES = {
     "still": "background.png",
     "model": "model.npz",
@@ -125,13 +110,7 @@ def output_name(output: str, options: RunOptions) -> str:
 
 
 def output_names(options: RunOptions) -> list[str]:
-    """Return the names of everything that a run will write.
-
-    Raises
-    ------
-    UsageError
-        If that is nothing.
-    """
+    """Return the names of everything that a run will write; UsageError if that is nothing."""
     if not options.outputs:
         message = "--only names no output; name at least one"
         raise UsageError(message)
@@ -154,28 +133,6 @@ def no_progress(stage: str, done: int, total: int | None) -> None:
     """Report nothing."""
 
 
-def open_frames(
-    footage: Footage,
-    options: SourceOptions,
-    *,
-    threads: int | None,
-    color: ColorMode | None = None,
-    exact_color: bool = False,
-    with_chroma: bool = False,
-    ignore: str | None = None,
-) -> FrameSource:
-    """Open an input as options say, but in another `color`; see `open_source` for the errors."""
-    wanted: dict[str, Any] = vars(options) | ({} if color is None else {"color": color})
-    return open_source(
-        footage,
-        **wanted,
-        ignore=ignore,
-        threads=threads,
-        exact_color=exact_color,
-        with_chroma=with_chroma,
-    )
-
-
 def open_input(
     footage: Footage, options: RunOptions, like: BackgroundModel | None = None
 ) -> FrameSource:
@@ -183,24 +140,23 @@ def open_input(
 
     Outputs, format, kind of masks and all options of the source decide together: hence all options.
     """
-    color, wanted = options.source.color, options.source
+    wanted = vars(options.source)
     exact = options.format != "mp4"
     kind = SEGMENTERS[options.mask_model]
     if like is not None:
-        color = "gray" if like.layout.kind == "gray" else "color"
         exact = like.layout.kind == "bgr"
         kind = saved_kind(like, options.threshold)
-        wanted = _geometry_of(footage, options.source, like)
+        wanted = vars(_geometry_of(footage, options.source, like))
+        wanted = wanted | {"color": "gray" if like.layout.kind == "gray" else "color"}
     elif not needs_pixels(options):
-        color = "gray"
+        wanted = wanted | {"color": "gray"}
     threads = options.threads
     if options.jobs > 1:
         threads = own_threads(threads, options.jobs)
-    return open_frames(
+    return open_source(
         footage,
-        wanted,
+        **wanted,
         threads=threads,
-        color=color,
         exact_color=exact,
         # The formula cuts what is written; other masks are to be the same in every format.
         with_chroma=needs_masks(options) and not kind.needs_background,
@@ -216,7 +172,7 @@ def _geometry_of(footage: Footage, options: SourceOptions, model: BackgroundMode
     geometry = model.geometry
     if options.roi is not None or options.scale != 1.0:
         return options
-    size = open_frames(footage, options, threads=1, color="auto").input_size
+    size = open_source(footage, **vars(options) | {"color": "auto"}, threads=1).input_size
     if list(size) != list(geometry.get("input_size", ())):
         return options
     roi = geometry.get("roi")
@@ -231,14 +187,14 @@ def load_for(path: str | os.PathLike[str], options: RunOptions) -> BackgroundMod
         message = "--spectrum: a model has its rank already, and nothing is fitted; leave it out"
         raise UsageError(message)
     from bgsub.background.model import BackgroundModel
+    from bgsub.outliers.false_alarms import cutoff_for
 
     model = BackgroundModel.load(path)
     if options.threshold is not None:
         model = replace(model, threshold=options.threshold)
-    cutoff = chosen_cutoff(options)
-    if cutoff is not None:
-        model = replace(model, cutoff=cutoff)
-    return model
+    if options.false_alarms is not None:
+        return replace(model, cutoff=cutoff_for(options.false_alarms))
+    return model if options.cutoff is None else replace(model, cutoff=options.cutoff)
 
 
 def model_for(
@@ -246,10 +202,7 @@ def model_for(
 ) -> BackgroundModel:
     """Return the model with the pixels to be ignored in this footage, if it names any of its own.
 
-    Raises
-    ------
-    InputError
-        Unless the footage has the size and kind of the model.
+    InputError unless the footage has the size and kind of the model.
     """
     ours, theirs = model.layout, source.layout
     if (ours.width, ours.height) != (theirs.width, theirs.height):
@@ -270,10 +223,7 @@ def model_for(
 def memory_need(
     source: FrameSource, options: RunOptions, frames: int, borrowed: int = 0
 ) -> MemoryNeed:
-    """Collect what decides how much memory a run on so many frames takes, some more borrowed.
-
-    Every output and every product of a run takes its part: hence all options.
-    """
+    """Collect what decides how much memory a run on so many frames takes, some more borrowed."""
     layout, (width, height) = source.layout, source.input_size
     pixels, threads = layout.pixels, own_threads(options.threads, options.jobs)
     at_full_size = min(frames + borrowed, full_frames(layout.height, layout.width))
@@ -325,14 +275,7 @@ def memory_limit(memory: str | None, jobs: int) -> int:
 def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> Plan:
     """Choose where the frames of a run will be, before any of them is read, and say why.
 
-    Some borrowed frames are fitted with them. It takes all options because `memory_need` does.
-
-    Raises
-    ------
-    MemoryLimitError
-        If the limit cannot be kept.
-    OutputError
-        If the folder for frames cannot be written.
+    Some borrowed frames are fitted with them. MemoryLimitError if the limit cannot be kept.
     """
     frames = source.frames_estimate
     if frames is None:
@@ -349,14 +292,9 @@ def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> 
 class Stretch:
     """What a run takes over from the film that its frames are a stretch of.
 
-    Attributes
-    ----------
-    identity : dict
-        What `bgsub.pipeline.manifest.input_identity` gives for the film, which is not read again.
-    entry : Entry or None
-        Where decoding may begin; None is the start of the film.
-    before, after : tuple of Place
-        Frames of the film before and behind the stretch that are fitted with it.
+    The identity is what `input_identity` gives for the film, which is not read again; decoding may
+    begin at the entry (None is the start of the film); frames of the film before and behind the
+    stretch are fitted with it.
     """
 
     identity: dict[str, Any]
@@ -364,18 +302,14 @@ class Stretch:
     before: tuple[Place, ...] = ()
     after: tuple[Place, ...] = ()
 
-    def enter(self, source: FrameSource) -> None:
-        """Let a source begin to decode there."""
+    def enter(self, source: FrameSource, footage: Footage, options: RunOptions) -> Borrowed | None:
+        """Let a source begin to decode there, and open the film where frames around it are."""
         if self.entry is not None and isinstance(source, VideoFileSource):
             source.enter(self.entry)
-
-    def borrow(self, footage: Footage, options: RunOptions) -> Borrowed | None:
-        """Open the film where frames before and behind the stretch are; None if none is fitted."""
         places = [*self.before, *self.after]
         if not places:
             return None
-        first, last = places[0].number, places[-1].number
-        start = first if self.before else options.source.start
-        end = last if self.after else options.source.end
+        start = places[0].number if self.before else options.source.start
+        end = places[-1].number if self.after else options.source.end
         wider = replace(options, source=replace(options.source, start=start, end=end))
         return Borrowed(open_input(footage, wider), self.before, self.after)

@@ -14,6 +14,7 @@ Where a stream learns its scene anew, it sets `loop.scene`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import cv2
@@ -39,45 +40,31 @@ Value = TypeVar("Value")
 
 
 class SceneFrame(FrameView):
-    """One frame of a video, with its background and its mask.
+    """One frame of a video with its number, from 1, its seconds, its background and its mask.
 
-    Attributes
-    ----------
-    number : int
-        Position in the input, from 1.
-    time_s : float
-        Seconds since the input's beginning.
-    outlier_score : float or None
-        Robust z-score of its error; None where no frames are fitted.
-    result : MaskResult or None
-        None where no mask is wanted.
+    `outlier_score` is the robust z-score of its error, None where no frames are fitted; `result`
+    has no value where no mask is asked for.
     """
+
+    result: MaskResult
 
     def __init__(
         self, layout: Layout, row: Bytes, number: int, time_s: float, outlier_score: float | None
     ) -> None:
         super().__init__(layout, row)
         self.number, self.time_s, self.outlier_score = number, time_s, outlier_score
-        self.result: MaskResult | None = None
-
-    @property
-    def decided(self) -> MaskResult:
-        """What it shows."""
-        if self.result is None:
-            raise RuntimeError("no mask was asked for")
-        return self.result
 
     @property
     def mask(self) -> Bytes:
         """Its mask, (h, w), 0 or 255."""
-        return self.decided.mask
+        return self.result.mask
 
     @property
     def scores(self) -> NDArray[np.uint16]:
         """What its mask is cut from, (h, w)."""
-        if self.decided.scores is None:
+        if self.result.scores is None:
             raise RuntimeError("no scores were asked for")
-        return self.decided.scores
+        return self.result.scores
 
     @property
     def own(self) -> Bytes:
@@ -86,19 +73,11 @@ class SceneFrame(FrameView):
             raise RuntimeError("no background was asked for")
         return self.background
 
-    @property
-    def background_picture(self) -> Bytes:
-        """Its background, (h, w, 3) BGR or (h, w) grey."""
-        return self.layout.to_bgr(self.own)
-
 
 class Sink:
     """Something that is made of the frames of a video: a file, a table, a count.
 
-    Attributes
-    ----------
-    needs : frozenset of {"background", "mask", "scores"}
-        What it reads of a frame besides `picture`, `number` and `time_s`.
+    `needs` is what it reads of a frame besides `picture`, `number` and `time_s`.
     """
 
     needs: frozenset[Need] = frozenset()
@@ -120,15 +99,8 @@ class Sink:
 class Loop:
     """Compute the backgrounds and masks of frames.
 
-    Parameters
-    ----------
-    scene : LearnedScene
-        What was learned of the video, or of another one of the same place.
-    workers : Workers or None
-        None works in the thread that calls.
-    needs : iterable of {"background", "mask", "scores"}
-    still : {"foreground", "background"} or float, optional
-        What becomes of what has come to rest; seconds after which it is taken out of the masks.
+    Without workers it works in the thread that calls. `still` says what becomes of what has come to
+    rest: "foreground", "background", or seconds after which it is taken out of the masks.
     """
 
     def __init__(
@@ -178,11 +150,13 @@ class Loop:
             ]
             if masks_first:
                 self._segment(frames)
-            self._reconstruct(frames, block)
+            if self._with_background:
+                self._reconstruct(frames, block)
             if not masks_first:
                 self._segment(frames)
-            absorbed = self._absorb(frames)
-            self._compose(frames, absorbed)
+            absorbed = [] if self._absorber is None else self._absorb(frames, self._absorber)
+            if self._backdrop is not None and frames[0].background is not None:
+                self._compose(frames, absorbed, self._backdrop)
             yield from frames
 
     def _each(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
@@ -192,8 +166,8 @@ class Loop:
         self, function: Callable[[Item], Value], items: Iterable[Item]
     ) -> Iterator[Value]:
         """Map a function, in threads where frames are large enough for that."""
-        small = self.scene.layout.pixels < WORTH_A_THREAD
-        return map(function, items) if small else self._each(function, items)
+        is_small = self.scene.layout.pixels < WORTH_A_THREAD
+        return map(function, items) if is_small else self._each(function, items)
 
     def _segment(self, frames: list[SceneFrame]) -> None:
         segmenter, inside, with_scores = self.scene.segmenter, self.scene.inside, self._with_scores
@@ -217,7 +191,7 @@ class Loop:
         """
         model, backdrop, workers = self.scene.background, self._backdrop, self._workers
         coefficients = block.coefficients
-        if model is None or coefficients is None or workers is None or not self._with_background:
+        if model is None or coefficients is None or workers is None:
             return
         if backdrop is not None:
 
@@ -232,28 +206,23 @@ class Loop:
         for frame, background in zip(frames, own, strict=True):
             frame.background = background
 
-    def _absorb(self, frames: list[SceneFrame]) -> Sequence[Bytes | None]:
+    def _absorb(self, frames: list[SceneFrame], absorber: Absorber) -> list[Bytes]:
         """Take what has come to rest out of masks, and return what that is."""
-        absorbed: list[Bytes | None] = [None] * len(frames)
-        if self._absorber is None:
-            return absorbed
-        for i, frame in enumerate(frames):
-            left = self._absorber.apply(frame.mask, frame.seen, frame.time_s)
-            absorbed[i] = np.asarray(cv2.subtract(frame.mask, left), dtype=np.uint8)
-            frame.result = frame.decided._replace(mask=left)
+        absorbed = []
+        for frame in frames:
+            left = absorber.apply(frame.mask, frame.seen, frame.time_s)
+            absorbed.append(np.asarray(cv2.subtract(frame.mask, left), dtype=np.uint8))
+            frame.result = frame.result._replace(mask=left)
         return absorbed
 
-    def _compose(self, frames: list[SceneFrame], absorbed: Sequence[Bytes | None]) -> None:
+    def _compose(self, frames: list[SceneFrame], absorbed: list[Bytes], backdrop: Backdrop) -> None:
         """Correct backgrounds where the hypotheses of the scene know better."""
-        backdrop = self._backdrop
-        if backdrop is None or frames[0].background is None:
-            return
 
         def compose(pair: tuple[SceneFrame, Bytes | None]) -> Bytes:
             frame, rested = pair
             return backdrop.compose(frame.row, frame.mask, frame.own, rested)
 
-        pairs = zip(frames, absorbed, strict=True)
+        pairs = zip_longest(frames, absorbed)
         for frame, background in zip(frames, self._if_large(compose, pairs), strict=True):
             frame.background = background
 

@@ -1,7 +1,4 @@
-"""run.json, which says everything that is needed to understand a run and to repeat it.
-
-Its values are checked in one place, before it is written and when it is read.
-"""
+"""run.json, which says everything that is needed to understand a run and to repeat it."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError, OutputError, UsageError
 from bgsub.options import RunOptions
-from bgsub.pipeline.results import MANIFEST, digest_of, recover
+from bgsub.pipeline.results import MANIFEST, digest_of, digest_of_all, recover
 from bgsub.rules import Choice, Facts, File, Integer, ListOf, Nullable, Number, Rule, Text
 from bgsub.runtime.files import check_plain
 from bgsub.version import __version__
@@ -50,20 +47,11 @@ class Stopwatch:
 
 
 def input_identity(footage: Footage) -> dict[str, Any]:
-    """Return the name, size in bytes and SHA-256 of an input.
+    """Return path, absolute path, name, size in bytes and SHA-256 of an input.
 
-    Parameters
-    ----------
-    footage : path or ndarray
-        A file; a folder, glob or pattern of images or a Zarr store, whose digest runs over the
-        names and contents of these files in their order; or frames, whose digest runs over their
-        values.
-
-    Returns
-    -------
-    dict
-        ``path`` and ``absolute_path`` (None for an array), ``name``, ``size_bytes``, ``sha256``
-        (these None where nothing is there, or a file cannot be read).
+    The digest of a folder, glob or pattern of images or of a Zarr store runs over the names and
+    contents of these files in their order, and that of an array, which has no path, over its
+    values. Size and digest are None where nothing is there, or a file cannot be read.
     """
     if not isinstance(footage, (str, os.PathLike)):
         values = hashlib.sha256()
@@ -80,16 +68,8 @@ def input_identity(footage: Footage) -> dict[str, Any]:
     facts |= {"size_bytes": None, "sha256": None}
     # What cannot be read is for the source to complain about: it may be a picture not selected.
     with contextlib.suppress(OSError, InputError):
-        if root.is_file():
-            digest, size = digest_of(root)
-            facts.update(size_bytes=size, sha256=digest.hex())
-        else:
-            digest_of_all, total = hashlib.sha256(), 0
-            for picture in _parts(path):
-                digest, size = digest_of(picture)
-                digest_of_all.update(picture.name.encode("utf-8", "surrogateescape") + digest)
-                total += size
-            facts.update(size_bytes=total, sha256=digest_of_all.hexdigest())
+        digest, size = digest_of(root) if root.is_file() else digest_of_all(_parts(path))
+        facts |= {"size_bytes": size, "sha256": digest.hex()}
     return facts
 
 
@@ -130,15 +110,8 @@ def peak_memory() -> int | None:
 def load_manifest(folder: Path) -> dict[str, Any]:
     """Read the run.json of a results folder (or that file itself).
 
-    Returns
-    -------
-    dict
-        Of `bgsub run` and `bgsub apply`, with values as `RUN` says.
-
-    Raises
-    ------
-    InputError
-        If it is missing or is not a manifest of bgsub.
+    That of `bgsub run` and `bgsub apply` has values as `RUN` says. InputError if it is missing or
+    is not a manifest of bgsub.
     """
     check_plain(folder)
     path = folder / MANIFEST if folder.is_dir() else folder
@@ -147,8 +120,7 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     check_plain(path)
     try:
         if path.stat().st_size > _LARGEST:
-            message = "is larger than any run.json of bgsub; it is damaged or another file"
-            raise _not_read(path, message)
+            raise _not_read(path, "is larger than any run.json of bgsub")
         manifest = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except FileNotFoundError as error:
         message = f"{folder}: holds no finished results (no {MANIFEST}); run `bgsub run` first"
@@ -189,16 +161,7 @@ def _refuse_constant(name: str) -> float:
 def recorded_path(manifest: Mapping[str, Any], typed: str | None) -> str | None:
     """Find a path that a run was given again, from whatever folder this is.
 
-    Parameters
-    ----------
-    manifest : mapping
-    typed : str or None
-        As the run was given it.
-
-    Returns
-    -------
-    str or None
-        The path from the folder of that run; as it was typed where nothing is there any more.
+    As it was typed where nothing is there any more.
     """
     if typed is None or "directory" not in manifest:
         return typed
@@ -212,18 +175,12 @@ SCHEMA_VERSION = 1
 class _Options(Rule):
     """Options of a run, by what `bgsub.options` declares; a folder of them may be gone."""
 
-    def words(self) -> str:
-        """Return the rule in words."""
-        return "the options of a run"
+    meaning = "the options of a run"
 
-    def read(self, name: str, value: Any) -> Any:
-        """Check every option."""
+    def _read(self, name: str, value: Any) -> Any:
         if not isinstance(value, dict) or not isinstance(value.get("source"), dict):
             self.refuse(name, type(value).__name__)
-        try:
-            RunOptions.from_json({**value, "temp": None})
-        except InputError as error:
-            raise UsageError(f"{name}: {error}") from error
+        RunOptions.from_json({**value, "temp": None})
         if value.get("temp") is not None:
             File().read("--temp", value["temp"])
         return value
@@ -303,7 +260,7 @@ _COMMAND = Choice(("run", "apply"))
 
 def check_facts(manifest: Any) -> dict[str, Any]:
     """Return a manifest if it is one; raise UsageError, which names what is wrong."""
-    found = _BASE.read("", manifest)
+    found: dict[str, Any] = _BASE.read("", manifest)
     if found.get("command", "run") in _COMMAND.names:
         try:
             RUN.read("", found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from bgsub.options import RunOptions
 from bgsub.outliers.events import Event
@@ -11,23 +12,14 @@ from bgsub.pipeline.loop import SceneFrame, Sink
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.tracking.detections import Detection
 from bgsub.tracking.feedback import Feedback, drop_alike, read_feedback
-from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, Recorded, View
+from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, Recorded, View, describe
 from bgsub.tracking.regions import Line, read_regions
 from bgsub.tracking.tracker import Observation
 from bgsub.video.source import FrameSource
 
-_Listener = Callable[[list[Observation]], None]
-"""Called for every frame, in order, with its objects in pixels of the mask."""
-
 
 def object_options(options: RunOptions) -> ObjectOptions:
-    """Return the options of objects, and read the regions that they name.
-
-    Raises
-    ------
-    InputError
-        If the file of regions cannot be read.
-    """
+    """Return the options of objects, and read the regions that they name."""
     regions = [] if options.regions is None else read_regions(Path(options.regions))
     return ObjectOptions(
         min_area=options.min_area,
@@ -46,25 +38,23 @@ def given_feedback(options: RunOptions, size: tuple[int, int]) -> Feedback | Non
     return Feedback(read_feedback(Path(options.feedback)), size, options.feedback)
 
 
+def object_facts(found: Recorded, feedback: Feedback | None) -> dict[str, Any]:
+    """Return what run.json says of objects."""
+    kinds = [event.kind for event in found.events]
+    objects = {
+        "observations": found.observations,
+        "tracks": len(found.tracks),
+        "events": {kind: kinds.count(kind) for kind in ("object", "frame", "both")},
+        "summary": describe(found),
+    }
+    return {**({} if feedback is None else feedback.facts()), "objects": objects}
+
+
 class ObjectsOutput(Sink):
-    """A sink that follows the objects of the masks.
+    """A sink that follows the objects of the masks, and writes their tables into a folder.
 
-    Parameters
-    ----------
-    folder : Path
-        Where it writes.
-    scene : LearnedScene
-        With a segmenter.
-    source : FrameSource
-    options : RunOptions
-    watched : ObjectOptions
-
-    Attributes
-    ----------
-    listeners : list of callable
-        Called with the objects of every frame, which are known some frames later.
-    feedback : Feedback or None
-        What is no object, where that is known.
+    The `listeners` are called for every frame, in order, with its objects in pixels of the mask;
+    these are known some frames later.
     """
 
     needs = frozenset({"mask", "scores"})
@@ -85,7 +75,7 @@ class ObjectsOutput(Sink):
         self._folder, self._scene = folder, scene
         self._score_level = 0 if scene.segmenter is None else scene.segmenter.score_level
         self.feedback = given_feedback(options, size)
-        self.listeners: list[_Listener] = []
+        self.listeners: list[Callable[[list[Observation]], None]] = []
         self._end_s = 0.0
 
     def prepare(self, frame: SceneFrame) -> list[Detection]:

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError, cannot_write
-from bgsub.options import RunOptions
-from bgsub.pipeline import manifest as manifests
-from bgsub.pipeline.advice import damage_findings, outlier_findings, sight_findings, spans
-from bgsub.pipeline.manifest import SCHEMA_VERSION, check_facts
+from bgsub.pipeline.advice import (
+    camera_hints,
+    damage_findings,
+    describe_outliers,
+    mask_hints,
+    sight_findings,
+    spans,
+)
+from bgsub.pipeline.inputs import output_name
+from bgsub.pipeline.manifest import (
+    SCHEMA_VERSION,
+    Stopwatch,
+    load_manifest,
+    peak_memory,
+    recorded_path,
+    versions,
+)
+from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.results import ResultsDirectory
 from bgsub.version import __version__
 from bgsub.video.source import FrameSource
@@ -21,8 +36,8 @@ if TYPE_CHECKING:
 
     from bgsub.background.model import BackgroundModel
     from bgsub.fit.frame_fit import FrameFit
-    from bgsub.fit.memory import Plan
     from bgsub.outliers.errors_table import ErrorTable
+    from bgsub.outliers.events import Event
     from bgsub.page.films import FramePictures
 
 
@@ -71,7 +86,7 @@ class RunResult:
         """
         from bgsub.page.films import read_frame
 
-        footage = manifests.recorded_path(self.manifest, self.manifest["input"]["path"])
+        footage = recorded_path(self.manifest, self.manifest["input"]["path"])
         return read_frame(self.out, self.manifest, number, footage)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -131,7 +146,7 @@ def load_results(folder: str | os.PathLike[str]) -> RunResult:
         If it holds no finished results of a run.
     """
     path = Path(folder)
-    manifest = manifests.load_manifest(path)
+    manifest = load_manifest(path)
     if manifest.get("command", "run") not in {"run", "apply"}:
         message = f"{path}: was written by bgsub {manifest['command']}"
         raise InputError(f"{message}; name a folder that bgsub run or bgsub apply wrote")
@@ -140,31 +155,33 @@ def load_results(folder: str | os.PathLike[str]) -> RunResult:
 
 
 def finish(
-    results: ResultsDirectory,
-    source: FrameSource,
+    outputs: FrameOutputs,
     table: ErrorTable | None,
-    options: RunOptions,
-    watch: manifests.Stopwatch,
+    watch: Stopwatch,
     facts: dict[str, Any],
-    hints: list[str],
+    fit_hints: Iterable[str] = (),
 ) -> RunResult:
-    """Write the manifest last, and say what was found; no table where no frame was fitted.
+    """Write the tables, and the manifest last; there is no table where no frame was fitted.
 
     It records all options, so that the run can be repeated.
     """
-    errors = _error_facts(table, facts.get("frames_passed", 0))
-    standing_out = [] if table is None else outlier_findings(table)
-    findings = sight_findings(standing_out, facts, 0 if table is None else table.frames.size)
-    findings += [facts["objects"]["summary"]] if "objects" in facts else []
-    findings += [facts["feedback"]["summary"]] if "feedback" in facts else []
-    findings += damage_findings(
-        source, options.source.on_bad_frame, is_fitted=facts["command"] == "run"
-    )
+    source, options = outputs.source, outputs.options
+    with watch.stage("plot"):
+        events = [] if table is None else _write_errors(outputs, table)
+        facts |= outputs.facts() | outputs.object_facts(events)
+    used = facts.get("frames_passed", 0) if table is None else int(table.frames.size)
+    errors, standing_out = _error_facts(table, events)
+    findings = sight_findings(standing_out, facts, 0 if table is None else used)
+    findings += [facts[name]["summary"] for name in ("objects", "feedback") if name in facts]
+    is_fitted, on_bad = facts["command"] == "run", options.source.on_bad_frame
+    findings += damage_findings(facts, source.decoded, on_bad, is_fitted=is_fitted)
+    hints = [*camera_hints(outputs.camera, facts), *fit_hints]
+    hints += mask_hints(outputs.statistics, outputs.scene.threshold)
     frames = {
         "decoded": source.decoded,
         "bad": len(source.bad_frames),
         "doubtful": len(source.doubtful_frames),
-        **errors.pop("frames"),
+        "used": used,
     }
     manifest = {
         "schema_version": SCHEMA_VERSION,
@@ -173,71 +190,73 @@ def finish(
         "seed": options.seed,
         "directory": os.getcwd(),  # noqa: PTH109 - text
         **facts,
-        "frames": frames,
         **errors,
+        "frames": frames | errors["frames"],
         "findings": findings,
         "hints": hints,
         "stages_s": watch.seconds,
-        "peak_memory_bytes": manifests.peak_memory(),
-        "versions": manifests.versions(),
+        "peak_memory_bytes": peak_memory(),
+        "versions": versions(),
     }
-    return commit(results, manifest, watch, with_page="report" in options.outputs)
+    return commit(outputs.results, manifest, watch, with_page="report" in options.outputs)
+
+
+def _write_errors(outputs: FrameOutputs, table: ErrorTable) -> list[Event]:
+    """Write errors.csv and draw errors.png, if they are asked for; give the events of frames."""
+    from bgsub.outliers.errors_table import write_csv
+    from bgsub.outliers.events import find_events
+
+    results, options, events = outputs.results, outputs.options, find_events(table)
+    if "errors" in options.outputs:
+        write_csv(table, results.stage("errors.csv"))
+    if "plot" in options.outputs:
+        from bgsub.report.plots import render_errors, write_plot  # which imports matplotlib
+
+        title = outputs.source.name
+        data = render_errors(table, events, title=title, plot_format=options.plot_format)
+        write_plot(results.stage(output_name("plot", options)), data)
+    return events
+
+
+def _error_facts(table: ErrorTable | None, events: list[Event]) -> tuple[dict[str, Any], list[str]]:
+    """Describe the outliers among the frames, where these were fitted, as facts and in words."""
+    if table is None:
+        frames = {"outliers": None, "after_scene_change": None}
+        return {"frames": frames, "cutoff": None, "events": None, "scene_change": None}, []
+    from bgsub.outliers.events import outlier_frames
+
+    outliers, change = int(outlier_frames(table).sum()), table.scene_change
+    first = None if change is None else change.first_frame
+    facts = {
+        "frames": {
+            "outliers": outliers,
+            "after_scene_change": int(table.outliers.sum()) - outliers,
+        },
+        "cutoff": table.cutoff,
+        "events": [asdict(event) for event in events],
+        "scene_change": change and {"first_frame": first, "first_time_s": change.first_time},
+    }
+    return facts, describe_outliers(events, outliers, table.frames.size, first)
 
 
 def commit(
-    results: ResultsDirectory,
-    manifest: dict[str, Any],
-    watch: manifests.Stopwatch,
-    *,
-    with_page: bool,
+    results: ResultsDirectory, manifest: dict[str, Any], watch: Stopwatch, *, with_page: bool
 ) -> RunResult:
     """Write the page, if it is asked for, and the manifest, and put all results in place."""
-    manifest = check_facts(manifest)
     if with_page:
-        _write_page(results, manifest, watch)
+        from bgsub.page.pages import encode_page, make_page
+
+        path = results.stage("report.html")
+        with watch.stage("report"):
+            page = make_page(path.parent, manifest, path)
+            try:
+                path.write_bytes(encode_page(page.html))
+            except OSError as error:
+                advice = "free some space or choose another folder with --out"
+                raise cannot_write(results.path / path.name, error, advice) from error
     manifest = results.commit(manifest)
     texts = [list(manifest[name]) for name in ("findings", "hints", "warnings")]
     return RunResult(results.path, manifest, *texts)
-
-
-def _write_page(
-    results: ResultsDirectory, manifest: dict[str, Any], watch: manifests.Stopwatch
-) -> None:
-    """Write the page of all that is staged; its links lead to files beside it."""
-    from bgsub.page.pages import encode_page, make_page
-
-    path = results.stage("report.html")
-    with watch.stage("report"):
-        page = make_page(path.parent, manifest, path)
-        try:
-            path.write_bytes(encode_page(page.html))
-        except OSError as error:
-            advice = "free some space or choose another folder with --out"
-            raise cannot_write(results.path / path.name, error, advice) from error
-
-
-def _error_facts(table: ErrorTable | None, passed: int) -> dict[str, Any]:
-    """Describe the outliers among the frames; where no frame was fitted, none is known."""
-    if table is None:
-        frames = {"used": passed, "outliers": None, "after_scene_change": None}
-        return {"frames": frames, "cutoff": None, "events": None, "scene_change": None}
-    from bgsub.outliers.events import find_events, outlier_frames
-
-    change, flagged = table.scene_change, int(table.outliers.sum())
-    outliers, first = int(outlier_frames(table).sum()), None
-    if change is not None:
-        first = {"first_frame": change.first_frame, "first_time_s": change.first_time}
-    used = int(table.frames.size)
-    return {
-        "frames": {
-            "used": used,
-            "outliers": outliers,
-            "after_scene_change": flagged - outliers,
-        },
-        "cutoff": table.cutoff,
-        "events": [asdict(event) for event in find_events(table)],
-        "scene_change": first,
-    }
 
 
 def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any]:
@@ -264,23 +283,8 @@ def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any
     }
 
 
-def plan_facts(plan: Plan, fitted: int) -> dict[str, Any]:
-    """Describe where the frames were kept, and why, and how many were fitted."""
-    return {
-        "memory": {
-            "limit_bytes": plan.limit,
-            "expected_bytes": plan.bytes,
-            "frames_kept": plan.storage,
-            "reason": plan.reason,
-        },
-        "fit_frames": fitted,
-    }
-
-
-def fit_facts(fit: FrameFit | None, model: BackgroundModel | None) -> dict[str, Any]:
-    """Describe how the fit went, if there was one."""
-    if fit is None:
-        return {}
+def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
+    """Describe how the fit went."""
     from bgsub.robustpca.trpca import TRPCA
 
     estimator = fit.estimator

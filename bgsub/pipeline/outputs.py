@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import cv2
 import numpy as np
@@ -29,7 +28,7 @@ from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
-    from bgsub.outliers.errors_table import ErrorTable
+    from bgsub.outliers.events import Event
     from bgsub.pipeline.activity import ActivityOutput
     from bgsub.pipeline.objects import ObjectsOutput
     from bgsub.tracking.recorder import ObjectOptions
@@ -41,21 +40,9 @@ _SPAN_IN_THRESHOLDS = 6.0
 class VideoOutput(Sink):
     """A sink that writes a picture of every frame to a file.
 
-    Parameters
-    ----------
-    sink : QueuedSink
-    needs : iterable of str
-    prepare : callable
-        Draws the picture of a frame; with objects, what is drawn before these are known.
-    objects : ObjectsOutput, optional
-        Must come before this among the sinks, so that it is closed first.
-    draw : callable, optional
-        Returns the picture from what was prepared and the objects, in pixels of the mask.
-
-    Attributes
-    ----------
-    count : int
-        Frames in the file, known when it is closed.
+    `prepare` draws the picture of a frame; with `objects`, which must come before this among the
+    sinks, it draws what is needed before these are known, and `draw` returns the picture from that
+    and the objects, in pixels of the mask. `count` is the frames in the file, once it is closed.
     """
 
     def __init__(
@@ -67,8 +54,7 @@ class VideoOutput(Sink):
         draw: Callable[[Any, Sequence[Observation]], Image] | None = None,
     ) -> None:
         self.sink, self._prepare, self._draw = sink, prepare, draw
-        self.needs = frozenset(needs)
-        self.count = 0
+        self.needs, self.count = frozenset(needs), 0
         self._frames: deque[tuple[float, Any]] = deque()
         self._objects: deque[Sequence[Observation]] = deque()
         if objects is not None:
@@ -108,19 +94,10 @@ class VideoOutput(Sink):
 class MaskStatistics(Sink):
     """A sink that counts what the masks of a run amount to.
 
-    Attributes
-    ----------
-    pixels : int
-        Pixels of a frame that can be foreground.
-    frames, empty, crowded : int
-        Frames with a mask; those in which it is empty; those in which it covers over 80 %.
-    covered : float
-        Sum of the shares of the frames that were covered.
-    confidence : list of (int, int, float)
-        First and last frame, and the confidence in their masks, in tenths; frames that follow each
-        other with the same one are one entry. Empty where it is not known.
-    left_out : LeftOut
-        Sums of the shares of the frames that other options would mark.
+    `pixels` of a frame can be foreground. Of the `frames` with a mask some are `empty`, and some
+    `crowded`: over 80 % of them are foreground. `covered` and `left_out` are sums of the shares of
+    the frames that are foreground and that other options would mark. `confidence` has first and
+    last of frames whose masks deserve the same, in tenths, as far as it is known.
     """
 
     pixels: int
@@ -143,7 +120,7 @@ class MaskStatistics(Sink):
         self.empty += prepared == 0.0
         self.crowded += prepared > 0.8
         self.covered += prepared
-        result = frame.decided
+        result = frame.result
         if result.confidence is not None:
             tenths, start = round(result.confidence, 1), frame.number
             if self.confidence and self.confidence[-1][2] == tenths:
@@ -161,26 +138,8 @@ class MaskStatistics(Sink):
 class FrameOutputs:
     """Everything that a run makes of its frames, one by one.
 
-    A context manager: leaving it early removes what was begun.
-
-    Parameters
-    ----------
-    results : ResultsDirectory
-    scene : LearnedScene
-    source : FrameSource
-    options : RunOptions
-    watched : ObjectOptions or None
-        How objects are followed, where they are.
-    workers : Workers
-
-    Attributes
-    ----------
-    statistics : MaskStatistics or None
-        None where no video shows masks.
-    frames : int
-        Frames that have passed.
-    gain : float
-        Factor on the differences that the foreground shows.
+    A context manager: leaving it early removes what was begun. `gain` is a factor on the
+    differences that the foreground shows; there are `statistics` where a video shows masks.
     """
 
     def __init__(
@@ -194,11 +153,8 @@ class FrameOutputs:
     ) -> None:
         self.results, self.scene, self.source = results, scene, source
         self.options, self._workers = options, workers
-        self.gain = 1.0
-        if scene.background is not None:
-            self.gain = max(
-                1.0, 255.0 / (_SPAN_IN_THRESHOLDS * max(scene.background.threshold, 1.0))
-            )
+        threshold = 255.0 if scene.background is None else scene.background.threshold
+        self.gain = max(1.0, 255.0 / (_SPAN_IN_THRESHOLDS * max(threshold, 1.0)))
         self.statistics: MaskStatistics | None = None
         self.camera: CameraWatch | None = None
         self.objects: ObjectsOutput | None = None
@@ -237,28 +193,30 @@ class FrameOutputs:
         if wanted:
             from bgsub.pipeline.activity import ActivityOutput
 
-            shape = scene.layout.height, scene.layout.width
             regions = () if watched is None else watched.regions
             place = options.source.roi or (0, 0, *self.source.input_size)
-            self.activity = ActivityOutput(folder, wanted, shape, scene.inside, regions, place)
+            self.activity = ActivityOutput(folder, wanted, scene, regions, place)
             self.sinks.append(self.activity)
 
     def _open(self, output: str) -> VideoOutput:
         layout, kind = self.scene.layout.plain, video_kind(output, self.options.format)
         path = self.results.stage(output_name(output, self.options))
-        sink = QueuedSink(
-            open_sink(path, output, layout=layout, kind=kind, rate=self.source.rate),
-            queue_frames(layout.size),
-        )
+        file = open_sink(path, output, layout=layout, kind=kind, rate=self.source.rate)
+        sink = QueuedSink(file, queue_frames(layout.size))
         if output == "overlay":
             from bgsub.tracking.drawing import draw_objects
 
             return VideoOutput(sink, (), lambda frame: frame.picture, self.objects, draw_objects)
         if output == "preview":
-            return VideoOutput(sink, ("background", "mask"), self._panels, self.objects, preview)
+            needs: set[Need] = {"background", "mask"}
+            return VideoOutput(sink, needs, self._panels, self.objects, draw_preview)
         shown_by: Need = "mask" if self.options.foreground == "cutout" else "background"
+        is_exact = self.options.format != "mp4"
         drawings: dict[str, tuple[set[Need], Callable[[SceneFrame], Image]]] = {
-            "background": ({"background"}, self._draw_background),
+            "background": (
+                {"background"},
+                lambda frame: frame.layout.to_bgr(frame.own) if is_exact else frame.own,
+            ),
             "foreground": ({shown_by}, self._draw_foreground),
             "mask": ({"mask"}, lambda frame: frame.mask),
             "input": (set(), lambda frame: frame.row[: layout.size]),
@@ -269,12 +227,7 @@ class FrameOutputs:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._abort()
 
@@ -285,7 +238,10 @@ class FrameOutputs:
     def write(
         self, blocks: Iterable[FrameBlock], total: int | None, progress: ProgressCallback
     ) -> None:
-        """Pass the frames of some blocks to all sinks, if there are any, and finish these."""
+        """Pass the frames of some blocks to all sinks, if there are any, and finish these.
+
+        Files are finished side by side; each is read again and its frames are counted.
+        """
         needs: set[Need] = set().union(*(sink.needs for sink in self.sinks))
         loop = Loop(self.scene, self._workers, needs, self.options.still_objects)
         stage = "write" if self.sinks else "errors"
@@ -295,10 +251,12 @@ class FrameOutputs:
             self._last = frame.number, frame.time_s
             self.frames += 1
             progress(stage, self.frames, total)
-        self._close()
-
-    def _draw_background(self, frame: SceneFrame) -> Image:
-        return frame.own if self.options.format == "mp4" else frame.background_picture
+        if self.objects is not None:
+            self.objects.close()
+        for video in self._videos.values():
+            video.sink.finish()
+        for sink in self.sinks:
+            sink.close()
 
     def _draw_foreground(self, frame: SceneFrame) -> Bytes:
         style = self.options.foreground
@@ -309,30 +267,20 @@ class FrameOutputs:
         wrap = self.options.format != "mp4"
         return signed_difference(frame.layout, frame.row, frame.own, wrap=wrap)
 
-    def _panels(self, frame: SceneFrame) -> PreviewPanels:
+    def _panels(self, frame: SceneFrame) -> Preview:
         front, score = self._draw_foreground(frame), frame.outlier_score
+        panels = {
+            "input": frame.picture,
+            "background": frame.layout.to_bgr(frame.own),
+            "foreground": frame.layout.to_bgr(front) if front.ndim == 1 else front,
+            "mask": frame.mask,
+        }
+        text = f"frame {frame.number}   {frame.time_s:.2f} s"
+        if score is None:
+            return Preview(panels, text)
         model = self.scene.background
-        return PreviewPanels(
-            {
-                "input": frame.picture,
-                "background": frame.background_picture,
-                "foreground": frame.layout.to_bgr(front) if front.ndim == 1 else front,
-                "mask": frame.mask,
-            },
-            frame.number,
-            frame.time_s,
-            score,
-            outlier=score is not None and model is not None and score > model.cutoff,
-        )
-
-    def _close(self) -> None:
-        """Finish all files side by side; each is read again and its frames are counted."""
-        if self.objects is not None:
-            self.objects.close()
-        for video in self._videos.values():
-            video.sink.finish()
-        for sink in self.sinks:
-            sink.close()
+        is_outlier = model is not None and bool(score > model.cutoff)
+        return Preview(panels, f"{text}   score {score:z.1f}", is_outlier)
 
     def facts(self) -> dict[str, Any]:
         """Return what was made of the frames, as JSON values for run.json."""
@@ -355,46 +303,23 @@ class FrameOutputs:
             facts |= {"mask_frames": masks.frames, "empty_masks": masks.empty}
             if masks.confidence:
                 facts["mask_trust"] = [list(one) for one in masks.confidence]
-            facts |= {"score_level": segmenter.score_level} if "scores" in counts else {}
+            if "scores" in counts:
+                facts["score_level"] = segmenter.score_level
         return facts
 
-    def object_facts(self, table: ErrorTable | None) -> dict[str, Any]:
-        """Write the tables of objects, where they are followed, and return what was found."""
+    def object_facts(self, events: Sequence[Event]) -> dict[str, Any]:
+        """Write the tables of objects, where any are followed, and return what was found.
+
+        The events are those of whole frames.
+        """
         if self.objects is None:
             return {}
-        from bgsub.outliers.events import find_events
-        from bgsub.tracking.recorder import describe
+        from bgsub.pipeline.objects import object_facts
 
-        found = self.objects.finish([] if table is None else find_events(table))
+        found = self.objects.finish(events)
         if self.activity is not None:
             self.activity.finish(found.events)
-        kinds, feedback = [event.kind for event in found.events], self.objects.feedback
-        return {
-            **({} if feedback is None else feedback.facts()),
-            "objects": {
-                "observations": found.observations,
-                "tracks": len(found.tracks),
-                "events": {kind: kinds.count(kind) for kind in ("object", "frame", "both")},
-                "summary": describe(found),
-            },
-        }
-
-
-def write_tables(
-    results: ResultsDirectory, table: ErrorTable, options: RunOptions, title: str
-) -> None:
-    """Write errors.csv and draw errors.png, if they are asked for."""
-    from bgsub.outliers.errors_table import write_csv
-    from bgsub.outliers.events import find_events
-
-    if "errors" in options.outputs:
-        write_csv(table, results.stage("errors.csv"))
-    if "plot" not in options.outputs:
-        return
-    from bgsub.report.plots import render_errors, write_plot  # which imports matplotlib
-
-    data = render_errors(table, find_events(table), title=title, plot_format=options.plot_format)
-    write_plot(results.stage(output_name("plot", options)), data)
+        return object_facts(found, self.objects.feedback)
 
 
 def write_spectrum(
@@ -409,69 +334,41 @@ def write_spectrum(
         write_plot(results.stage(output_name("spectrum", options)), data)
 
 
-@dataclass(frozen=True, eq=False)
-class PreviewPanels:
-    """What one picture of a preview shows.
+class Preview(NamedTuple):
+    """One picture of a preview: four panels by caption, all of one size, and a line above them.
 
-    Attributes
-    ----------
-    pictures : dict of str to ndarray of uint8, shape (h, w) or (h, w, 3)
-        Four panels by caption, all of one size; the first is the input.
-    number : int
-        Of the frame, from 1.
-    time_s : float
-        Seconds.
-    score : float or None
-        Robust z-score of the frame's error.
-    outlier : bool
-        Adds a red bar with the word OUTLIER, so that the mark does not rest on its colour alone.
+    An outlier has a red bar and the word OUTLIER, so that the mark does not rest on its colour
+    alone.
     """
 
-    pictures: dict[str, Bytes]
-    number: int
-    time_s: float
-    score: float | None
-    outlier: bool
+    panels: dict[str, Bytes]
+    text: str
+    is_outlier: bool = False
 
 
-def preview(panels: PreviewPanels, objects: Sequence[Observation] = ()) -> Bytes:
-    """Return input, background, foreground and mask in one picture, with the frame's number.
-
-    Parameters
-    ----------
-    panels : PreviewPanels
-    objects : sequence of Observation
-        In pixels of the input panel, on which they are drawn.
-
-    Returns
-    -------
-    ndarray of uint8, shape (H, W, 3), both even
-    """
+def draw_preview(shown: Preview, objects: Sequence[Observation] = ()) -> Bytes:
+    """Draw a picture of a preview, (H, W, 3), both even; the objects are in the first panel."""
     from bgsub.tracking.drawing import draw_objects
 
-    height, width = next(iter(panels.pictures.values())).shape[:2]
+    height, width = next(iter(shown.panels.values())).shape[:2]
     # Small pictures grow and large ones shrink; strips of a few pixels stay pictures.
     factor = max(1.0, 320.0 / max(width, height)) if width < 640 else 640.0 / width
     size = (max(2 * round(width * factor / 2), 2), max(2 * round(height * factor / 2), 2))
     tiles = []
-    for index, (caption, picture) in enumerate(panels.pictures.items()):
+    for index, (caption, picture) in enumerate(shown.panels.items()):
         tile = draw_objects(picture, objects if index == 0 else (), size=size)
         _write(tile, caption, (6, 16))
         tiles.append(tile)
     grid = np.vstack([np.hstack(tiles[:2]), np.hstack(tiles[2:])])
     bar = np.full((28, grid.shape[1], 3), 40, dtype=np.uint8)
-    text = f"frame {panels.number}   {panels.time_s:.2f} s"
-    if panels.score is not None:
-        text += f"   score {panels.score:z.1f}"
-    if panels.outlier:
+    if shown.is_outlier:
         bar[:] = (0, 0, 190)
-        text += "   OUTLIER"
-    _write(bar, text, (8, 20))
+    _write(bar, shown.text + "   OUTLIER" * shown.is_outlier, (8, 20))
     return np.vstack([bar, grid])
 
 
 def _write(picture: Bytes, text: str, at: tuple[int, int]) -> None:
-    """White letters on a dark box, which are read on any picture."""
+    """Write white letters on a dark box, which are read on any picture."""
     (width, height), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.5, 1)
     corner = (at[0] - 3, at[1] - height - 3)
     cv2.rectangle(picture, corner, (at[0] + width + 3, at[1] + below), (0, 0, 0), cv2.FILLED)

@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from bgsub.errors import InputError, OutputError, cannot_write
@@ -53,11 +52,6 @@ def is_output_name(name: str) -> bool:
 
     A run.json names what a run with --force may remove. Anybody may have put it there, so that
     nothing but these names counts; a command that writes another one has to add it here.
-
-    Examples
-    --------
-    >>> is_output_name("mask.mkv"), is_output_name("thesis.txt"), is_output_name("../mask")
-    (True, False, False)
     """
     return _OURS.fullmatch(name) is not None
 
@@ -65,23 +59,24 @@ def is_output_name(name: str) -> bool:
 def earlier_outputs(path: Path) -> dict[str, Facts]:
     """Read what the manifest in a folder says that an earlier run wrote.
 
-    Raises
-    ------
-    OutputError
-        If that file is not one of ours.
+    OutputError if that file is not one of ours.
     """
+    foreign = (
+        f"{path / MANIFEST}: was not written by this version of bgsub; move it away or choose "
+        "another --out"
+    )
     try:
         check_plain(path / MANIFEST)
         manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (InputError, OSError, ValueError, RecursionError) as error:
-        raise _foreign_manifest(path) from error
+        raise OutputError(foreign) from error
     outputs = manifest.get("outputs") if isinstance(manifest, dict) else None
     if not isinstance(outputs, dict) or "bgsub_version" not in manifest:
-        raise _foreign_manifest(path)
+        raise OutputError(foreign)
     if not all(_is_output(name, facts) for name, facts in outputs.items()):
-        raise _foreign_manifest(path)
+        raise OutputError(foreign)
     return outputs
 
 
@@ -89,17 +84,9 @@ def _is_output(name: str, facts: Any) -> bool:
     """Return whether an entry of a manifest is one that a run writes."""
     if not is_output_name(name) or not isinstance(facts, dict):
         return False
-    digest = facts.get("sha256")
     numbers = [facts.get("bytes"), facts.get("pictures", 0)]
-    is_digest = isinstance(digest, str) and _SHA256.fullmatch(digest) is not None
+    is_digest = _SHA256.fullmatch(str(facts.get("sha256"))) is not None
     return is_digest and all(type(number) is int for number in numbers)
-
-
-def _foreign_manifest(path: Path) -> OutputError:
-    return OutputError(
-        f"{path / MANIFEST}: was not written by this version of bgsub; move it away or choose "
-        "another --out"
-    )
 
 
 def describe(path: Path) -> Facts:
@@ -108,19 +95,24 @@ def describe(path: Path) -> Facts:
         digest, size = digest_of(path)
         return {"bytes": size, "sha256": digest.hex()}
     pictures = sorted(path.iterdir())
-    found = hashlib.sha256()
-    total = 0
-    for picture in pictures:
-        digest, size = digest_of(picture)
-        found.update(picture.name.encode("utf-8", "surrogateescape") + digest)
-        total += size
-    return {"pictures": len(pictures), "bytes": total, "sha256": found.hexdigest()}
+    digest, size = digest_of_all(pictures)
+    return {"pictures": len(pictures), "bytes": size, "sha256": digest.hex()}
 
 
 def digest_of(path: Path) -> tuple[bytes, int]:
     """Return SHA-256 and size of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest(), path.stat().st_size
+
+
+def digest_of_all(paths: Iterable[Path]) -> tuple[bytes, int]:
+    """Return SHA-256 of the names and digests of files in their order, and the sum of sizes."""
+    found, total = hashlib.sha256(), 0
+    for path in paths:
+        digest, size = digest_of(path)
+        found.update(path.name.encode("utf-8", "surrogateescape") + digest)
+        total += size
+    return found.digest(), total
 
 
 def check_unchanged(path: Path, facts: Facts) -> None:
@@ -135,11 +127,10 @@ def check_unchanged(path: Path, facts: Facts) -> None:
         if not strange and describe(path) == facts:
             return
         foreign = strange[0] if strange else path
-    message = (
+    raise OutputError(
         f"{foreign}: is not what bgsub wrote there (it was changed or added since); "
         "move it away or choose another folder with --out"
     )
-    raise OutputError(message)
 
 
 def _is_picture(path: Path, pictures: int) -> bool:
@@ -156,24 +147,14 @@ def _is_picture(path: Path, pictures: int) -> bool:
 class ResultsDirectory:
     """Takes the outputs of one run, and shows them under their names only when all are whole.
 
-    A context manager: outputs are written to `stage` paths in a hidden folder inside the directory;
-    `commit` renames them, the manifest last; leaving without a commit removes every trace.
+    A context manager: outputs are written to `stage` paths in a hidden folder inside the directory,
+    which is made if it is missing; `commit` renames them, the manifest last; leaving without a
+    commit removes every trace. What a killed run left there is removed, or put in place if it was
+    whole, and that is said. `names` are those of all that the run will write, without the manifest;
+    `force` replaces what an earlier run of bgsub wrote, and never other files.
 
-    Parameters
-    ----------
-    path : Path
-        The directory; made if it is missing. What a killed run left there is removed, or put in
-        place if it was whole, and that is said.
-    names : collection of str
-        Files and picture folders that the run will write, without the manifest; names that
-        `is_output_name` knows.
-    force : bool
-        Replace what an earlier run of bgsub wrote. Other files are never touched.
-
-    Raises
-    ------
-    OutputError
-        Before any work: if the directory cannot be written or holds what would be replaced.
+    OutputError, before any work, if the directory cannot be written or holds what would be
+    replaced.
     """
 
     def __init__(self, path: Path, names: list[str], *, force: bool = False) -> None:
@@ -201,12 +182,7 @@ class ResultsDirectory:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._claim.remove()
         self._remove_made()
         try:
@@ -229,22 +205,19 @@ class ResultsDirectory:
             raise OutputError(message)
         earlier = earlier_outputs(self.path)
         # What an earlier run wrote goes with it, so that a folder never mixes two runs.
-        present = [
-            name for name in sorted({*self._names, *earlier}) if os.path.lexists(self.path / name)
-        ]
+        names = sorted({*self._names, *earlier})
+        present = [name for name in names if os.path.lexists(self.path / name)]
         for name in present:
             if name not in earlier:
-                message = (
+                raise OutputError(
                     f"{self.path / name}: exists, and no finished run of bgsub wrote it; "
                     "move it away or choose another folder with --out"
                 )
-                raise OutputError(message)
         if not self._force and (present or os.path.lexists(self.path / MANIFEST)):
-            message = (
+            raise OutputError(
                 f"{self.path}: holds the results of an earlier run; replace them with --force or "
                 "choose another folder with --out"
             )
-            raise OutputError(message)
         for name in present:
             check_unchanged(self.path / name, earlier[name])
         return earlier
@@ -256,27 +229,14 @@ class ResultsDirectory:
     def commit(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Rename all staged outputs, and write the manifest last.
 
-        Parameters
-        ----------
-        manifest : dict
-            JSON values.
+        Returns the manifest with ``outputs``: size in bytes, SHA-256 (and number of pictures) by
+        name. OutputError if a file cannot be written or renamed, or somebody else has put files
+        there meanwhile.
 
-        Returns
-        -------
-        dict
-            The manifest with ``outputs``: size in bytes, SHA-256 (and number of pictures) by name.
-
-        Raises
-        ------
-        OutputError
-            If a file cannot be written or renamed, or somebody else has put files there meanwhile.
-
-        Notes
-        -----
         Signals wait from here to the end of the context; the KeyboardInterrupt that they raise then
-        says that the results are complete.
-        What it replaces goes only when the new results are on the disk. A kill at any moment leaves
-        one of the two whole, in place or, until the next run on that folder, aside.
+        says that the results are complete. What it replaces goes only when the new results are on
+        the disk. A kill at any moment leaves one of the two whole, in place or, until the next run
+        on that folder, aside.
         """
         try:
             outputs = {name: describe(self.stage(name)) for name in self._names}
@@ -346,10 +306,7 @@ def _put_in_place(
 ) -> None:
     """Exchange results for those that are whole in another folder; goes on where a kill ended it.
 
-    Raises
-    ------
-    OSError, OutputError
-        If that cannot be done; then all is as it was before.
+    If that cannot be done, it raises, and all is as it was before.
     """
     replaced = staging / _REPLACED
     replaced.mkdir(exist_ok=True)
@@ -386,5 +343,4 @@ def _put_in_place(
 
 def _check_free(path: Path) -> None:
     if os.path.lexists(path):
-        message = f"{path}: has appeared meanwhile; move it away"
-        raise OutputError(message)
+        raise OutputError(f"{path}: has appeared meanwhile; move it away")

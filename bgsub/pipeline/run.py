@@ -13,18 +13,11 @@ from bgsub.errors import BgsubWarning
 from bgsub.fit.memory import Plan
 from bgsub.fit.store import FrameBlock, FrameStore, decoded_blocks
 from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions
-from bgsub.pipeline.advice import (
-    camera_hints,
-    damage_findings,
-    fit_hints,
-    fit_notes,
-    mark_doubtful,
-    mask_hints,
-)
+from bgsub.pipeline.advice import damage_findings, fit_hints, fit_notes
 from bgsub.pipeline.inputs import (
     Stretch,
     StrPath,
-    chosen_cutoff,
+    fitted_at_most,
     load_for,
     model_for,
     needs_fit,
@@ -33,12 +26,11 @@ from bgsub.pipeline.inputs import (
     open_input,
     output_names,
     plan_run,
-    sampled_at_most,
 )
 from bgsub.pipeline.loop import Loop
 from bgsub.pipeline.manifest import Stopwatch, input_identity
-from bgsub.pipeline.outcome import RunResult, finish, fit_facts, plan_facts, source_facts
-from bgsub.pipeline.outputs import FrameOutputs, write_spectrum, write_tables
+from bgsub.pipeline.outcome import RunResult, finish, fit_facts, source_facts
+from bgsub.pipeline.outputs import FrameOutputs, write_spectrum
 from bgsub.pipeline.results import ResultsDirectory
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.runtime.threads import Workers
@@ -61,36 +53,24 @@ def run(
     progress: ProgressCallback | None = None,
     stretch: Stretch | None = None,
 ) -> RunResult:
-    """Fit a video as one piece and write its results.
+    """Fit a video as one piece and write its results; `bgsub.run` calls it for short videos.
 
-    `bgsub.run` calls it for short videos; the parameters that both have, the errors and the memory
-    are documented there.
-
-    Parameters
-    ----------
-    footage, out, options, progress
-    stretch : Stretch, optional
-        Of a longer video, where the frames that the options select are one.
-
-    Returns
-    -------
-    RunResult
+    A stretch says of which longer video the frames that the options select are one.
     """
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
-    watched = _object_options(options)
     with (
         ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
         source = _opened(footage, options, workers)
-        _check_places(source, watched)
+        watched = _object_options(options, source)
         identity = workers.submit(
             lambda: input_identity(footage) if stretch is None else stretch.identity
         )
         workers.load("importlib.metadata")  # for run.json
         with _learned(source, footage, options, workers, progress, watch, stretch) as learned:
-            fit, scene, scores = learned.fit, learned.scene, learned.scores
+            fit, scene = learned.fit, learned.scene
             if fit is not None:
                 write_spectrum(results, fit, options, source.name)
             if "model" in options.outputs and scene.background is not None:
@@ -100,9 +80,11 @@ def run(
                 FrameOutputs(results, scene, source, options, watched, workers) as outputs,
             ):
                 outputs.write(learned.blocks(), len(learned.store), progress)
-            table = None if scores is None else mark_doubtful(scores.table(), source)
         facts = {"command": "run", **source_facts(source, identity.result()), **learned.facts()}
-        return _finished(outputs, table, watch, facts, fit_hints(fit, table))
+        if fit is None or learned.scores is None:
+            return finish(outputs, None, watch, facts)
+        table = learned.scores.table(source)
+        return finish(outputs, table, watch, facts, fit_hints(fit, table))
 
 
 def apply(
@@ -142,7 +124,6 @@ def apply(
 
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
-    watched = _object_options(options)
     model = load_for(model_path, options)
     if model.local is None:
         idle = [options.as_given(name) for name in options.changed() & OF_LOCAL]
@@ -154,7 +135,7 @@ def apply(
         Workers(options.threads, options.jobs) as workers,
     ):
         source = open_input(footage, options, like=model)
-        _check_places(source, watched)
+        watched = _object_options(options, source)
         model = model_for(model, source, model_path)
         scene = saved_scene(model, options, source.layout)
         identity = workers.submit(input_identity, footage)
@@ -165,13 +146,12 @@ def apply(
         ):
             blocks = scores.blocks(decoded_blocks(source))
             outputs.write(blocks, source.frames_estimate, progress)
-        table = mark_doubtful(scores.table(), source)
         if "model" in options.outputs:
             model.save(results.stage("model.npz"))
         facts = {"command": "apply", "model": str(model_path), "threshold": model.threshold}
         facts["model_sha256"] = input_identity(model_path)["sha256"]
         facts |= source_facts(source, identity.result())
-        return _finished(outputs, table, watch, facts, [])
+        return finish(outputs, scores.table(source), watch, facts)
 
 
 def masks(
@@ -258,13 +238,10 @@ def fit_errors(
     fit, scores = learned.fit, learned.scores
     if fit is None or scores is None:
         raise RuntimeError("errors of frames that are not fitted")
-    notes = [
-        *source.warnings,
-        *damage_findings(source, options.source.on_bad_frame, is_fitted=True),
-        *fit_notes(fit),
-        *([] if fit.converged else ["the fit did not converge: the errors are not the final ones"]),
-    ]
-    return FrameErrors(mark_doubtful(scores.table(), source), notes)
+    notes = fit_notes(fit)
+    if not fit.converged:
+        notes.append("the fit did not converge: the errors are not the final ones")
+    return _frame_errors(source, scores, options, notes, is_fitted=True)
 
 
 def model_errors(
@@ -301,9 +278,20 @@ def model_errors(
         for block in scores.blocks(decoded_blocks(source)):
             done += len(block.rows)
             progress("errors", done, source.frames_estimate)
-    on_bad = options.source.on_bad_frame
-    notes = [*source.warnings, *damage_findings(source, on_bad, is_fitted=False)]
-    return FrameErrors(mark_doubtful(scores.table(), source), notes)
+    return _frame_errors(source, scores, options, [], is_fitted=False)
+
+
+def _frame_errors(
+    source: FrameSource,
+    scores: FrameScores,
+    options: RunOptions,
+    notes: list[str],
+    *,
+    is_fitted: bool,
+) -> FrameErrors:
+    facts, on_bad = source_facts(source, {}), options.source.on_bad_frame
+    damage = damage_findings(facts, source.decoded, on_bad, is_fitted=is_fitted)
+    return FrameErrors(scores.table(source), [*source.warnings, *damage, *notes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,16 +311,21 @@ class _Learned:
 
     def facts(self) -> dict[str, Any]:
         """Return how that went, for run.json."""
-        fitted = int(self.store.fit_numbers.size)
-        return plan_facts(self.plan, fitted) | fit_facts(self.fit, self.scene.background)
+        plan = self.plan
+        memory = {
+            "limit_bytes": plan.limit,
+            "expected_bytes": plan.bytes,
+            "frames_kept": plan.storage,
+            "reason": plan.reason,
+        }
+        facts = {"memory": memory, "fit_frames": int(self.store.fit_numbers.size)}
+        return facts | ({} if self.fit is None else fit_facts(self.fit, self.scene.background))
 
 
 def _opened(footage: Footage, options: RunOptions, workers: Workers) -> FrameSource:
-    """Open an input, while the libraries of a fit are imported."""
+    """Open an input, while the libraries of a fit are imported: both take as long."""
     if needs_fit(options):
-        from bgsub.fit.frame_fit import load_libraries
-
-        load_libraries(workers)
+        workers.load("scipy.linalg")
     return open_input(footage, options)
 
 
@@ -347,11 +340,10 @@ def _learned(
     stretch: Stretch | None = None,
 ) -> Iterator[_Learned]:
     """Read the frames of an input, fit them if that is wanted, and learn their scene."""
-    watch, borrowed = watch or Stopwatch(), None
-    if stretch is not None:
-        stretch.enter(source)
-        borrowed = stretch.borrow(footage, options)
+    watch = watch or Stopwatch()
+    borrowed = None if stretch is None else stretch.enter(source, footage, options)
     plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
+    fits = needs_fit(options)
     with watch.stage("decode"):
         store = FrameStore(
             source,
@@ -359,17 +351,16 @@ def _learned(
             seed=options.seed,
             temp=options.temp,
             progress=progress,
-            fitted=sampled_at_most(options),
+            fitted=None if fits else fitted_at_most(options),
             borrowed=borrowed,
         )
     with store:
         fit = scores = None
-        if needs_fit(options):
+        if fits:
             from bgsub.fit.frame_fit import fit_frames
 
             with watch.stage("fit"):
-                cutoff = chosen_cutoff(options)
-                fit = fit_frames(store, source.pixel_mask, options, cutoff, workers, progress)
+                fit = fit_frames(store, source.pixel_mask, options, workers, progress)
         with watch.stage("model"):
             scene = learn_scene(store, source, fit, options, workers, progress)
         if fit is not None:
@@ -379,36 +370,13 @@ def _learned(
         yield _Learned(store, plan, fit, scene, scores)
 
 
-def _object_options(options: RunOptions) -> ObjectOptions | None:
-    """Take the options of objects, where any are followed."""
+def _object_options(options: RunOptions, source: FrameSource) -> ObjectOptions | None:
+    """Take the options of objects, where any are followed; in their regions something can be."""
     if not needs_objects(options):
         return None
     from bgsub.pipeline.objects import object_options
+    from bgsub.tracking.regions import check_inside
 
-    return object_options(options)
-
-
-def _check_places(source: FrameSource, watched: ObjectOptions | None) -> None:
-    """Refuse regions and lines in which nothing can ever be."""
-    if watched is not None:
-        from bgsub.tracking.regions import check_inside
-
-        check_inside(source.name, source.input_size, watched.regions, watched.lines)
-
-
-def _finished(
-    outputs: FrameOutputs,
-    table: ErrorTable | None,
-    watch: Stopwatch,
-    facts: dict[str, Any],
-    hints: list[str],
-) -> RunResult:
-    """Write the tables and the manifest."""
-    results, source, options = outputs.results, outputs.source, outputs.options
-    with watch.stage("plot"):
-        if table is not None:
-            write_tables(results, table, options, source.name)
-    facts |= outputs.facts() | outputs.object_facts(table)
-    hints = camera_hints(outputs.camera, facts) + hints
-    hints += mask_hints(outputs.statistics, outputs.scene.threshold)
-    return finish(results, source, table, options, watch, facts, hints)
+    watched = object_options(options)
+    check_inside(source.name, source.input_size, watched.regions, watched.lines)
+    return watched

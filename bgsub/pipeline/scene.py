@@ -32,20 +32,10 @@ if TYPE_CHECKING:
 class LearnedScene:
     """What a run has learned of its scene, or a model.npz says of it.
 
-    Attributes
-    ----------
-    layout : Layout
-        Of the frames.
-    inside : ndarray of bool, shape (h, w), or None
-        Pixels that can be foreground; None for all.
-    background : BackgroundModel or None
-        None where no frames are fitted, or no output needs their pixels.
-    segmenter : Segmenter or None
-        None where no mask is wanted.
-    scorer : FrameScorer or None
-        None where no frames are fitted.
-    measured : ndarray or None
-        What learning the scorer has measured of the fitted frames: see `ScorerLearner`.
+    There is a background where frames are fitted and outputs need their pixels, a segmenter where
+    masks are wanted, and a scorer where frames are fitted; `measured` is what learning the scorer
+    has measured of these frames (see `ScorerLearner`). `inside` marks pixels that can be
+    foreground, shape (h, w), None for all.
     """
 
     layout: Layout
@@ -86,12 +76,8 @@ class LearnedScene:
     def empty_scene(self, pictures: Bytes, empty: Flags) -> Bytes:
         """Return one picture of the scene without its objects.
 
-        Parameters
-        ----------
-        pictures : ndarray of uint8, shape (n, h, w, 3) BGR or (n, h, w) grey
-            Frames spread over the video; overwritten.
-        empty : ndarray of bool, shape (n, h, w)
-            Where their masks show no object.
+        The pictures, (n, h, w, 3) BGR or (n, h, w) grey, are spread over the video, and are
+        overwritten; `empty` is where their masks show no object.
         """
         if self.local is not None:
             return plates_of(self.local, pictures, empty)[0].picture
@@ -119,21 +105,7 @@ def learn_scene(
 ) -> LearnedScene:
     """Pass the fitted frames once, to everything that learns from them.
 
-    Parameters
-    ----------
-    store : FrameStore
-    source : FrameSource
-        Whose frames they are.
-    fit : FrameFit or None
-        None where masks are wanted that need no background.
-    options : RunOptions
-    workers : Workers
-    progress : callable
-
-    Raises
-    ------
-    UsageError
-        If there is a single frame, of which nobody could say what is foreground.
+    UsageError if there is a single one, of which nobody could say what is foreground.
     """
     layout, total = source.layout, store.fit_numbers.size
     if total < 2:
@@ -193,12 +165,7 @@ def saved_scene(
 ) -> LearnedScene:
     """Return the scene of a saved model, with masks drawn as the options say.
 
-    Parameters
-    ----------
-    model : BackgroundModel
-    options : RunOptions
-    layout : Layout, optional
-        Of the frames; that of the model, which may have chroma as well.
+    The layout is that of the frames, which may have chroma as well.
     """
     segmenter = saved_kind(model, options.threshold).saved(
         model, mask_options(options, float(model.geometry.get("scale", 1.0)))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel
 from bgsub.fit.store import FrameBlock
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.false_alarms import frame_scores
@@ -17,7 +16,7 @@ from bgsub.outliers.frame_scorer import BATCH, FrameScorer
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
-from bgsub.video.frames import Layout
+from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
@@ -29,28 +28,11 @@ Floats = NDArray[np.float64]
 _STILL_DIFFERENT = 0.5
 
 
-class _Scored(NamedTuple):
-    """Numbers, seconds, errors and both scores of some frames; no `local` of earlier models."""
-
-    numbers: NDArray[np.int64]
-    times: Floats
-    errors: Floats
-    scores: Floats
-    local: Floats | None
-
-
 class FrameScores:
     """Score the frames of a run as they pass, and keep the table of their errors.
 
-    Parameters
-    ----------
-    scene : LearnedScene
-        Its scorer scores all frames; those that no fit knows are projected on its background.
-    workers : Workers
-    fit : FrameFit, optional
-        Of the very frames that pass; its lasting change of the scene is said of them.
-    projects : bool, optional
-        Whether all frames are projected although there is a fit, which was of a sample of them.
+    The scorer of the scene scores all frames. `fit` is of the very frames that pass, or of a sample
+    of them where it `projects`: then, and without a fit, frames are projected on the background.
     """
 
     def __init__(
@@ -62,105 +44,76 @@ class FrameScores:
         projects: bool = False,
     ) -> None:
         self._scene, self._workers, self._fit = scene, workers, fit
-        self._model = scene.background if projects or fit is None else None
-        self._seen: list[_Scored] = []
-        if fit is not None:
-            self._pixels, self._cutoff = fit.table.pixels, fit.table.cutoff
-        elif self._model is not None:
-            self._pixels, self._cutoff = self._model.n_pixels, self._model.cutoff
+        self._projects = projects or fit is None
+        self._seen: list[tuple[Any, ...]] = []
 
     def blocks(self, blocks: Iterable[FrameBlock]) -> Iterator[FrameBlock]:
         """Add coefficients and scores to the frames of some blocks."""
+        model, fit, scorer = self._scene.background, self._fit, self._scene.scorer
         start = 0
         for block in blocks:
             part = slice(start, start + len(block.rows))
             start = part.stop
-            if self._model is not None:
-                coefficients, scored = self._projected(self._model, block)
-            elif self._fit is not None and self._scene.scorer is not None:
-                coefficients, scored = self._fitted(self._fit, self._scene.scorer, block, part)
+            measured = local = None
+            if model is not None and self._projects:
+                coefficients, errors = model.project(block.rows, self._workers)
+                left_out = np.ones(len(errors))
+            elif fit is not None and self._scene.measured is not None:
+                coefficients, errors = fit.coefficients[part], fit.table.errors[part]
+                left_out, measured = fit.left_out[part], self._scene.measured[part]
             else:
-                yield block
-                continue
-            self._seen.append(scored)
-            highest = scored.scores
-            if scored.local is not None:
-                highest = np.maximum(highest, scored.local)
+                raise RuntimeError("neither a fit nor a background tells errors of these frames")
+            if scorer is not None:
+                scores, local = self._score(scorer, block.rows, coefficients, left_out, measured)
+            elif model is not None:  # of an earlier version
+                location, scale = model.error_location, model.error_scale
+                scores = frame_scores(np.sqrt(errors), location, scale, model.n_pixels)
+            self._seen.append((block.numbers, block.times, errors, scores, local))
+            highest = scores if local is None else np.maximum(scores, local)
             yield block._replace(coefficients=coefficients, outlier_scores=highest)
 
-    def _projected(self, model: BackgroundModel, block: FrameBlock) -> tuple[Floats, _Scored]:
-        coefficients, errors = model.project(block.rows, self._workers)
-        local = None
-        if model.scorer is None:
-            scores = frame_scores(
-                np.sqrt(errors), model.error_location, model.error_scale, model.n_pixels
-            )
-        else:
-            left_out = np.ones(len(errors))
-            scores, local = _score(
-                model.scorer, model.layout, block, coefficients, left_out, self._workers
-            )
-        return coefficients, _Scored(block.numbers, block.times, errors, scores, local)
+    def _score(
+        self,
+        scorer: FrameScorer,
+        rows: NDArray[np.uint8],
+        coefficients: Floats,
+        left_out: Floats,
+        measured: Floats | None,
+    ) -> tuple[Floats, Floats]:
+        """Return both scores of frames; rows of `measured` that are no NaN are known."""
+        layout, short = self._scene.layout, coefficients.astype(np.float32)
+        luma = rows[:, : layout.pixels].reshape(-1, layout.height, layout.width)
+        if measured is None:
+            measured = np.full((len(luma), 1 + len(scorer.windows)), np.nan)
+        missing = np.flatnonzero(np.isnan(measured[:, 0]))
 
-    def _fitted(
-        self, fit: FrameFit, scorer: FrameScorer, block: FrameBlock, part: slice
-    ) -> tuple[Floats, _Scored]:
-        coefficients, measured = fit.coefficients[part], self._scene.measured
-        scores, local = _score(
-            scorer,
-            self._scene.layout,
-            block,
-            coefficients,
-            fit.left_out[part],
-            self._workers,
-            None if measured is None else measured[part],
-        )
-        errors = fit.table.errors[part]
-        return coefficients, _Scored(block.numbers, block.times, errors, scores, local)
+        def measure(start: int) -> Floats:
+            part = missing[start : start + BATCH]
+            return scorer.measure_frames(luma[part], short[part], left_out[part])
 
-    def table(self) -> ErrorTable:
-        """Return the errors of all frames that have passed."""
+        values = measured.copy()
+        parts = self._workers.map(measure, range(0, missing.size, BATCH))
+        values[missing] = np.concatenate([values[:0], *parts])
+        pairs = scorer.scores_of(values)
+        return pairs[:, 0], pairs[:, 1]
+
+    def table(self, source: FrameSource) -> ErrorTable:
+        """Return the errors of all frames of a source, which have passed; doubtful ones flagged."""
         columns: list[Any] = list(zip(*self._seen, strict=True))
         numbers, times, errors, scores = (np.concatenate(column) for column in columns[:4])
-        local = None if columns[4][0] is None else np.concatenate(columns[4])
-        change = None if self._fit is None else self._fit.table.scene_change
+        known: Any = self._scene.background if self._fit is None else self._fit.table
         table = ErrorTable(
             frames=numbers,
             times=times,
             errors=errors,
-            pixels=self._pixels,
+            pixels=known.n_pixels if self._fit is None else known.pixels,
             scores=scores,
-            cutoff=self._cutoff,
-            local=local,
+            cutoff=known.cutoff,
+            doubtful=np.isin(numbers, source.doubtful_frames) if source.doubtful_frames else None,
+            local=None if columns[4][0] is None else np.concatenate(columns[4]),
         )
+        change = None if self._fit is None else self._fit.table.scene_change
         return replace(table, scene_change=_confirmed(change, table))
-
-
-def _score(
-    scorer: FrameScorer,
-    layout: Layout,
-    block: FrameBlock,
-    coefficients: Floats,
-    left_out: Floats,
-    workers: Workers,
-    measured: Floats | None = None,
-) -> tuple[Floats, Floats]:
-    """Return both scores of the frames of a block; rows of `measured` that are no NaN are known."""
-    short = coefficients.astype(np.float32)
-    luma = block.rows[:, : layout.pixels].reshape(-1, layout.height, layout.width)
-    if measured is None:
-        measured = np.full((len(luma), 1 + len(scorer.windows)), np.nan)
-    missing = np.flatnonzero(np.isnan(measured[:, 0]))
-
-    def measure(start: int) -> Floats:
-        part = missing[start : start + BATCH]
-        return scorer.measure_frames(luma[part], short[part], left_out[part])
-
-    values = measured.copy()
-    parts = workers.map(measure, range(0, missing.size, BATCH))
-    values[missing] = np.concatenate([values[:0], *parts])
-    pairs = scorer.scores_of(values)
-    return pairs[:, 0], pairs[:, 1]
 
 
 def _confirmed(change: SceneChange | None, table: ErrorTable) -> SceneChange | None:

@@ -39,26 +39,8 @@ def empty_scene(
 ) -> list[Plate]:
     """Look at frames of a film, and put together what lies behind the objects.
 
-    Parameters
-    ----------
-    footage : str, Path or ndarray
-    options : SourceOptions, optional
-    seed : int
-    threads : int, optional
-
-    Returns
-    -------
-    list of Plate
-        One for each state of the scene (lights on, lights off), that of most frames first.
-
-    Raises
-    ------
-    BgsubError
-        If the footage cannot be read, or has a single frame.
-
-    Notes
-    -----
-    At most 300 frames are decoded where the film can be sought.
+    Returns a picture for each state of the scene (lights on, lights off), that of most frames
+    first. At most 300 frames are decoded where the film can be sought. UsageError for one frame.
     """
     plain = (options or SourceOptions()).to_json()
     source = open_source(footage, **plain, exact_color=True, threads=threads)
@@ -87,14 +69,7 @@ def frames_looked_at(height: int, width: int) -> int:
 
 
 class StillOutput(Sink):
-    """A sink that keeps some of the frames, spread over the film, and writes what they share.
-
-    Parameters
-    ----------
-    path : Path
-        Of the picture.
-    scene : LearnedScene
-    """
+    """A sink that keeps some of the frames, spread over the film, and writes what they share."""
 
     needs = frozenset({"mask"})
 

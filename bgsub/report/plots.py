@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -252,21 +252,14 @@ def _draw_frames(axes: Axes, table: ErrorTable) -> None:
         label="frame",
     )
     outliers, place = outlier_frames(table), np.array(table.flags) == PLACE
+    style: dict[str, Any] = {"linestyle": "none", "markersize": 6 if few else 4, "zorder": 4}
     for marked, sign, color, label in (
         (outliers & ~place, "^", VERMILLION, "outlier frame"),
         (outliers & place, "v", GREEN, "outlier by a place"),
     ):
         if marked.any():
-            axes.plot(
-                table.frames[marked],
-                shown[marked],
-                linestyle="none",
-                marker=sign,
-                markersize=6 if few else 4,
-                color=color,
-                zorder=4,
-                label=label,
-            )
+            at = table.frames[marked], shown[marked]
+            axes.plot(*at, marker=sign, color=color, label=label, **style)
 
 
 _TIME_STEPS = (
@@ -326,17 +319,9 @@ def _draw_events(axes: Axes, events: list[Event]) -> None:
         if any(abs(x - other) < room for other in labelled):
             continue
         labelled.append(x)
-        axes.text(
-            min(max(x, 0.008), 0.992),
-            0.985,
-            str(event.number),
-            transform=axes.transAxes,
-            ha="center",
-            va="top",
-            fontsize=10,
-            fontweight="bold",
-            zorder=5,
-        )
+        style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 10, "fontweight": "bold"}
+        at = min(max(x, 0.008), 0.992), 0.985
+        axes.text(*at, str(event.number), transform=axes.transAxes, zorder=5, **style)
 
 
 _WORDS_SIZE = (0.18, 0.17)  # of the words about a lasting change, as shares of the axes
@@ -422,18 +407,15 @@ def render_spectrum(
     *,
     title: str,
     plot_format: PlotFormat = "png",
-    parts: Sequence[RankChoice] = (),
 ) -> bytes:
     """Draw the spectrum of the inliers and the sum that the rank maximises; return the file.
 
-    `used` is the k of the fit, which is that of the choice unless another was asked for. Of the
-    `parts`, segments of a film, the area is drawn that they fill. A PNG file has 900 × 400 pixels.
+    `used` is the k of the fit, which is that of the choice unless another was asked for. A PNG file
+    has 900 × 400 pixels.
     """
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
-        _fill(left, [part.spectrum for part in parts])
-        _fill(right, [_charged(part) for part in parts])
         _draw_curve(left, choice.spectrum, choice.rank, used)
         left.set_xlabel("component")
         left.set_ylabel("standard deviation per pixel, grey levels")
@@ -442,7 +424,9 @@ def render_spectrum(
             gains = 100.0 * np.concatenate([[0.0], np.cumsum(choice.gains)])
             style: dict[str, Any] = {"color": GREY, "linewidth": 1.0, "linestyle": ":"}
             right.plot(np.arange(gains.size), gains, label="without the charge", **style)
-        _draw_curve(right, _charged(choice), choice.rank, used)
+        charge = choice.least_gain * np.arange(1, choice.gains.size + 1)
+        charged = 100.0 * (np.cumsum(choice.gains) - charge)
+        _draw_curve(right, charged, choice.rank, used)
         right.set_ylim(auto=True)
         right.set_xlabel("components")
         right.set_ylabel("less log error of held-out pixels, %")
@@ -453,23 +437,6 @@ def render_spectrum(
         figure.suptitle(f"{_shown(title)}: {words}", fontsize=11, parse_math=False)
 
     return render(draw, (9.0, 4.0), plot_format)
-
-
-def _charged(choice: RankChoice) -> NDArray[np.float64]:
-    """Return the sum that the rank maximises, in per cent, for 1, 2, … components."""
-    charge = choice.least_gain * np.arange(1, choice.gains.size + 1)
-    return np.asarray(100.0 * (np.cumsum(choice.gains) - charge))
-
-
-def _fill(axes: Axes, curves: Sequence[NDArray[np.float64]]) -> None:
-    """Fill the area between the lowest and the highest of some curves, as far as all reach."""
-    shortest = min((curve.size for curve in curves), default=0)
-    if shortest:
-        values = np.stack([curve[:shortest] for curve in curves])
-        ranks = np.arange(1, 1 + shortest)
-        label = f"lowest to highest of {len(curves)} segments"
-        style: dict[str, Any] = {"color": BLUE, "alpha": 0.2, "linewidth": 0, "label": label}
-        axes.fill_between(ranks, values.min(axis=0), values.max(axis=0), **style)
 
 
 def _draw_curve(axes: Axes, values: NDArray[np.float64], chosen: int, used: int) -> None:
@@ -488,5 +455,4 @@ def _draw_curve(axes: Axes, values: NDArray[np.float64], chosen: int, used: int)
     axes.axvline(chosen, color=VERMILLION, linewidth=1.2, label=f"chosen: {chosen}")
     if used != chosen:
         axes.axvline(used, color=GREY, linewidth=1.2, linestyle="--", label=f"used: {used}")
-    # The best place would be looked for among all corners of an area, which takes long.
-    axes.legend(frameon=False, loc="center right" if axes.collections else "best")
+    axes.legend(frameon=False, loc="best")

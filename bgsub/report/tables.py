@@ -44,14 +44,8 @@ _LATEX = str.maketrans(
 def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: Any) -> str:
     """Return rows as "table", "csv", "json", "markdown" or "latex".
 
-    Parameters
-    ----------
-    columns : sequence of str
-        Keys of the rows, and the header.
-    rows : sequence of mapping
-        None is an empty cell; in CSV true and false are 1 and 0, and numbers have eight digits.
-    **facts
-        What the JSON object says besides its ``rows``.
+    None is an empty cell; in CSV true and false are 1 and 0, and numbers have eight digits. The
+    JSON object says the facts besides its ``rows``.
     """
     if form == "table":
         return values_text(columns, rows)
@@ -187,14 +181,9 @@ def list_events(form: str, events: list[Event], table: ErrorTable, name: str) ->
         header = ("event", "first", "last", "start", "end", "peak", "score", "flag")
         rows = [
             (
-                str(event.number),
-                str(event.first_frame),
-                str(event.last_frame),
-                format_time(event.start_s),
-                format_time(event.end_s),
-                str(event.peak_frame),
-                f"{event.peak_score:.1f}",
-                event.flag or "-",
+                *(f"{event.number}", f"{event.first_frame}", f"{event.last_frame}"),
+                *(format_time(event.start_s), format_time(event.end_s), f"{event.peak_frame}"),
+                *(f"{event.peak_score:.1f}", event.flag or "-"),
             )
             for event in events
         ]
@@ -299,15 +288,7 @@ def _plain(event: Event) -> dict[str, int | float | str]:
 
 
 def summary(events: list[Event], table: ErrorTable, name: str) -> str:
-    """Return in one line what was found.
-
-    Parameters
-    ----------
-    events : list of Event
-        Those that are listed.
-    name : str
-        What the frames are of.
-    """
+    """Return in one line what was found in an input, and how many events are listed."""
     found = int(outlier_frames(table).sum())
     verb = "is an outlier" if found <= 1 else "are outliers"
     text = f"{name}: {found or 'none'} of {plural(table.frames.size, 'frame')} {verb}"

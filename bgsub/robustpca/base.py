@@ -1,4 +1,4 @@
-"""Share among all estimators the choice of space, and maps between pixels and scores."""
+"""Base of all estimators: the choice of space, and maps between pixels and scores."""
 
 from __future__ import annotations
 
@@ -8,33 +8,36 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import RankWarning
-from bgsub.robustpca.conventions import Conventions, check_integer, check_matrix, support_size
-from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, block_columns, gram_matrix
+from bgsub.errors import ConvergenceWarning, RankWarning
+from bgsub.robustpca.conventions import Conventions, rows_of, support_size
+from bgsub.robustpca.gram import ColumnReader, Gram, as_columns, block_columns, gram_matrix
 from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import location_and_scale, predictive_errors, robust_scores
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace, Space, centred_blocks
+from bgsub.robustpca.spaces import (
+    FeatureSpace,
+    Fit,
+    Floats,
+    RowSpace,
+    Space,
+    centred_blocks,
+    slices,
+)
 from bgsub.runtime.threads import ThreadPool, import_each
 
 
 class AffineEstimator(Conventions):
     """A centre and orthonormal components, fitted to the rows of a matrix.
 
-    Subclasses implement `_fit_space`; this class turns its `Fit` into the fitted attributes
-
-    - ``center_`` (p,) and ``components_`` (k, p), float64, orthonormal rows in order of variance;
-    - ``support_`` (n,) bool, ``errors_`` (n,) the reconstruction errors r_i;
-    - ``outlier_scores_`` (n,) the robust z-scores of √r_i, ``error_location_`` and ``error_scale_``
-      what they are relative to;
-    - ``center_weights_`` (n,) and ``component_weights_`` (n, k): m = m₀ + X₀ᵀw and U = X₀ᵀB, only
-      where the fit ran among the rows.
+    Subclasses implement `_fit_space`; this class makes the fitted attributes of it that `TRPCA`
+    describes.
     """
 
     n_components: int
+    tol: float
+    max_iter: int
     threads: int | None = None
 
     center_: Floats
-    components_: Floats
     support_: NDArray[np.bool_]
     errors_: Floats
     center_weights_: Floats
@@ -72,22 +75,20 @@ class AffineEstimator(Conventions):
         Products run on one thread each, as many of them side by side as the matrix library would
         use (``OPENBLAS_NUM_THREADS``), so that the result is the same bit for bit on any number.
         """
-        self._check(check_matrix(X).shape[0])
         X = self._training_matrix(X)
         n, p = X.shape
-        reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
         with self._pool() as pool:
             if n > p:
-                rows = X if isinstance(X, np.ndarray) else check_matrix(reader.columns(0, p))
+                rows = rows_of(X)
                 offset = column_median(rows)
                 fits = self._fit_space(FeatureSpace(rows, offset, pool))
                 formed = [(offset + fit.weights, fit.basis) for fit in fits]
             else:
+                reader = as_columns(X)
                 gram = gram_matrix(reader, threads=pool.threads)
                 fits = self._fit_space(RowSpace(gram.values, p, pool))
                 formed = form_pixels(reader, gram.offset, fits, pool)
-                self.center_weights_ = fits[0].weights
-                self.component_weights_ = fits[0].basis[:, fits[0].alive]
+                self._set_weights(fits[0])
             pixels = pool.map(lambda each: (each[0], orthonormal_rows(each[1])), formed)
         self._set_fit(fits[0])
         self._set_pixels(pixels)
@@ -108,14 +109,13 @@ class AffineEstimator(Conventions):
         self._forget()
         self.n_features_in_ = gram.n_features
         with self._pool() as pool:
-            fits = self._fit_space(RowSpace(gram.values, gram.n_features, pool))
+            fits = self._fit_space(RowSpace(gram.values, gram.n_features, pool, gram.copies))
         self._set_fit(fits[0])
-        self.center_weights_ = fits[0].weights
-        self.component_weights_ = fits[0].basis[:, fits[0].alive]
+        self._set_weights(fits[0])
         return self
 
-    def _check(self, n_samples: int) -> None:  # noqa: ARG002 - for subclasses
-        check_integer("n_components", self.n_components, 1)
+    def _set_weights(self, fit: Fit) -> None:
+        self.center_weights_, self.component_weights_ = fit.weights, fit.basis[:, fit.alive]
 
     def _set_fit(self, fit: Fit) -> None:
         if fit.rank < self.n_components:
@@ -129,6 +129,15 @@ class AffineEstimator(Conventions):
         self.support_ = fit.support
         self.errors_ = fit.residuals
         self.scores_ = fit.scores[:, fit.alive]
+
+    def _set_converged(self, residual: float) -> None:
+        self.converged_ = residual <= self.tol
+        if not self.converged_:
+            message = (
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations: "
+                f"the residual is {residual:.1e}, above tol={self.tol:g}"
+            )
+            warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     def _set_outlier_scores(self, fit: Fit, resolution: float = 0.0) -> None:
         errors = predictive_errors(fit) if fit.support.any() else np.sqrt(fit.residuals)
@@ -153,7 +162,7 @@ class AffineEstimator(Conventions):
     def inverse_transform(self, scores: Floats) -> Floats:
         """Compute m + UY, shape (n, p), the reconstruction that belongs to scores (n, k)."""
         self._check_fitted()
-        scores, k = np.asarray(scores, dtype=np.float64), self._n_scores
+        scores, k = np.asarray(scores, dtype=np.float64), len(self.components_)
         if scores.ndim != 2 or scores.shape[1] != k:
             message = (
                 f"scores have shape {scores.shape}: a matrix of {k} columns is needed, "
@@ -170,10 +179,6 @@ class AffineEstimator(Conventions):
         X = self._matrix(X)
         parts = [block @ self.components_.T for _, block in centred_blocks(X, self.center_)]
         return np.concatenate(parts)
-
-    @property
-    def _n_scores(self) -> int:
-        return len(self.components_)
 
     def reconstruction_error(self, X: NDArray[Any]) -> Floats:
         """Compute r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,); O(npk) operations, by blocks of rows."""
@@ -225,14 +230,13 @@ def form_pixels(
     # Narrower than for the Gram matrix: these blocks are float64, and no sum goes over columns.
     step = max(block_columns(n) // 4, 1)
 
-    def form(start: int) -> None:
-        stop = min(start + step, p)
+    def form(part: slice) -> None:
         # Converted, then subtracted in place: half the time of a subtraction that converts.
-        centred = reader.columns(start, stop)[used].astype(np.float64)
-        centred -= offset[start:stop]
-        result[:, start:stop] = stacked @ centred
+        centred = reader.columns(part.start, part.stop)[used].astype(np.float64)
+        centred -= offset[part]
+        result[:, part] = stacked @ centred
 
-    pool.map(form, range(0, p, step))
+    pool.map(form, list(slices(p, step)))
     formed = []
     first = 0
     for fit in fits:

@@ -1,8 +1,6 @@
 """Keep scikit-learn's conventions without needing scikit-learn, and check what it is given.
 
-`clone`, `Pipeline`, `GridSearchCV` and `check_estimator` look for parameters by name, tags, the
-number and names of the features, and an error of their own for what is not fitted yet. Every error
-names the value and the rule.
+Every error names the value and the rule.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import math
 import sys
 import warnings
 from importlib import import_module
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +24,26 @@ _CONTAINERS = ("default", "pandas", "polars")
 # Fourth powers of the entries, summed, must stay finite. As float64 it is comparable to float32.
 _LARGEST = np.float64(1e70)
 
+# What parameters must be, wherever an estimator has them: integers from a number on, and numbers
+# above one (`tol`: from it on).
+_INTEGERS = {
+    "window": 2,
+    **dict.fromkeys(("n_components", "n_init", "max_iter", "threads", "refresh"), 1),
+    **dict.fromkeys(("n_fresh", "n_anneal", "max_removals"), 0),
+}
+_NUMBERS = {"tol": 0.0, "reweight_cutoff": 0.0, "lam": 0.0, "scale": 0.0, "growth": 1.0}
+
 
 class Conventions:
     """Base of estimators: parameters by name, features that are remembered and checked."""
 
+    # Words that a parameter may be.
+    _words: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    components_: NDArray[np.float64]
     n_features_in_: int
-    _sklearn_output_config: dict[str, str]
     feature_names_in_: NDArray[np.object_]
+    _sklearn_output_config: dict[str, str]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002 - convention
         """Return the parameters of the constructor by name; none of them is an estimator."""
@@ -51,6 +62,21 @@ class Conventions:
                 raise ValueError(message)
             setattr(self, name, value)
         return self
+
+    def _check(self, n_samples: int) -> None:
+        """Raise ValueError for a parameter out of range; what is the default is right."""
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value, words = getattr(self, name), self._words.get(name, ())
+            if value is parameter.default or (isinstance(value, str) and value in words):
+                continue
+            if name in _INTEGERS:
+                check_integer(name, value, _INTEGERS[name])
+            elif name in _NUMBERS:
+                check_number(name, value, _NUMBERS[name], strictly=name != "tol", words=words)
+            elif words:
+                message = f"{name}={value!r}: {' or '.join(map(repr, words))} is needed"
+                raise ValueError(message)
+        support_size(n_samples, getattr(self, "support_fraction", None))
 
     def __repr__(self) -> str:
         """Show the call that makes this estimator, without parameters that have their default."""
@@ -104,12 +130,7 @@ class Conventions:
                 )
                 raise ValueError(message)
         name = type(self).__name__.lower()
-        return np.array([f"{name}{i}" for i in range(self._n_scores)], dtype=object)
-
-    @property
-    def _n_scores(self) -> int:
-        """Columns that `transform` returns."""
-        raise NotImplementedError
+        return np.array([f"{name}{i}" for i in range(len(self.components_))], dtype=object)
 
     def _contained(self, X: Any, scores: NDArray[np.float64]) -> Any:
         """Return the scores of X in the container that was chosen."""
@@ -145,8 +166,9 @@ class Conventions:
             delattr(self, name)
 
     def _training_matrix(self, X: Any) -> Any:
-        """Check X, and remember number and names of its features in place of an earlier fit."""
+        """Check X and the parameters, and remember its features in place of an earlier fit."""
         matrix, names = check_matrix(X), _feature_names(X)
+        self._check(matrix.shape[0])
         self._forget()
         self.n_features_in_ = int(matrix.shape[1])
         if names is not None:
@@ -217,18 +239,15 @@ def check_integer(name: str, value: Any, least: int) -> None:
         raise ValueError(message)
 
 
-def check_number(name: str, value: Any, least: float, *, strictly: bool = False) -> None:
+def check_number(
+    name: str, value: Any, least: float, *, strictly: bool, words: tuple[str, ...] = ()
+) -> None:
     """Raise ValueError unless a parameter is a number of at least, or strictly above, so much."""
     if not _is_number(value) or not (value > least if strictly else value >= least):
         rule = f"above {least:g}" if strictly else f"of at least {least:g}"
-        message = f"{name}={value!r}: a number {rule} is needed"
+        choices = "".join(f" or {word!r}" for word in words)
+        message = f"{name}={value!r}: a number {rule}{choices} is needed"
         raise ValueError(message)
-
-
-def check_iteration(tol: float, max_iter: int) -> None:
-    """Raise ValueError unless the parameters of an iteration are in range."""
-    check_number("tol", tol, 0.0)
-    check_integer("max_iter", max_iter, 1)
 
 
 def support_size(n_samples: int, support_fraction: float | None) -> int:
@@ -248,6 +267,12 @@ def support_size(n_samples: int, support_fraction: float | None) -> int:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+def rows_of(X: NDArray[Any] | ColumnReader) -> NDArray[Any]:
+    """Return a checked matrix as an array, read as a whole."""
+    rows = X if isinstance(X, np.ndarray) else check_matrix(X.columns(0, X.shape[1]))
+    return np.asarray(rows)
 
 
 def check_matrix(X: Any) -> Any:

@@ -30,21 +30,13 @@ _NOISE = 64 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class Descent:
-    """Where one restart ended.
-
-    Attributes
-    ----------
-    fit : Fit
-        Centre and components; its support holds the t rows with the smallest residuals.
-    objectives : list of float
-        R(m, U) at the start and after each iteration; never increases.
-    converged : bool
-        Whether the relative descent fell below the tolerance.
-    """
+    """Where one restart ended; the support of its fit are the t rows with the least residuals."""
 
     fit: Fit
     objectives: list[float]
+    """R(m, U) at the start and after each iteration; never increases."""
     converged: bool
+    """Whether it fell by less than the tolerance in the end."""
 
     @property
     def objective(self) -> float:
@@ -58,28 +50,10 @@ class Descent:
 
 
 def descend(
-    space: Space,
-    starts: Floats,
-    n_support: int,
-    *,
-    tol: float = 1e-5,
-    max_iter: int = 1000,
+    space: Space, starts: Floats, n_support: int, *, tol: float = 1e-5, max_iter: int = 1000
 ) -> list[Descent]:
-    """Run Algorithm 1 from m⁰ = m₀ and every given U⁰.
+    """Run Algorithm 1 from m⁰ = m₀ and every X₀U⁰ among starts, shape (R, n, k).
 
-    Parameters
-    ----------
-    space : RowSpace or FeatureSpace
-        The data.
-    starts : ndarray of shape (R, n, k)
-        X₀U⁰ of each restart.
-    n_support : int
-        t, the number of rows of which the objective takes the mean.
-    tol, max_iter : float, int
-        Stop when the objective falls by less than this share, or after so many iterations.
-
-    Notes
-    -----
     Ties between residuals are broken by row number, so equal starts give equal results. O(R n² k)
     operations per iteration in the row space, O(R n p k) in the feature space.
     """
@@ -248,22 +222,8 @@ def algorithm1(
 ) -> Descent:
     """Run one start of Algorithm 1 exactly as printed, on the matrix itself: slow, easy to trust.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p), float64
-    U : ndarray of shape (p, k)
-        U⁰, with orthonormal columns.
-    n_support, tol, max_iter
-        As in `descend`, which is tested against this.
-
-    Returns
-    -------
-    Descent
-        Its weights are m − m₀ and its basis is U, as in `spaces.FeatureSpace`.
-
-    Notes
-    -----
-    O(npk) operations and a few copies of X per iteration.
+    `descend` is tested against this. The result's weights are m − m₀ and its basis is U, as in
+    `spaces.FeatureSpace`.
     """
     import scipy.linalg
 

@@ -4,12 +4,10 @@ For 8-bit frames every product is an integer, so a float32 matrix product over a
 exact as long as no partial sum leaves the integers that float32 can hold. By the Cauchy-Schwarz
 inequality every partial sum of ⟨x_i, x_j⟩ is at most max_i ‖x_i‖²: partial sums of squares only
 grow and rounding is monotone, so a computed ‖x_i‖² stays below 2²⁴ exactly if the true one does. A
-block in which one reaches 2²⁴ is cut into halves until none does, which takes half the time and a
-third of the memory of a product in float64. Blocks are summed in float64, where integers below 2⁵³
-are exact, so the result depends on neither block size nor order.
-
-K is summed by tiles, blocks of rows against blocks of rows, on and above its diagonal: each has the
-same bits on whatever thread it is summed, and nothing of n² numbers is kept besides K itself.
+block in which one reaches 2²⁴ is cut into halves until none does, which takes half the time of a
+product in float64. Blocks are summed in float64, where integers below 2⁵³ are exact, so the result
+depends on neither block size nor order. K is summed by tiles, on and above its diagonal: each has
+the same bits on whatever thread it is summed.
 """
 
 from __future__ import annotations
@@ -24,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.median import column_median
+from bgsub.robustpca.spaces import slices
 from bgsub.runtime.threads import ThreadPool
 
 FLOAT32_EXACT = float(1 << 24)
@@ -68,36 +67,54 @@ class ArrayColumns:
         return self._array[:, start:stop]
 
 
+def as_columns(X: NDArray[Any] | ColumnReader) -> ColumnReader:
+    """Return what reads a matrix by columns."""
+    return ArrayColumns(X) if isinstance(X, np.ndarray) else X
+
+
 @dataclass(frozen=True)
 class Gram:
-    """K = X₀X₀ᵀ with X₀ = X − 1m₀ᵀ, and what belongs to it.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n, n), float64
-        The Gram matrix.
-    offset : ndarray of shape (p,)
-        m₀, the median of every column; of the dtype of X for integers (the lower median, hence an
-        integer), float64 otherwise.
-    n_features : int
-        p.
-    cut_blocks, blocks : int
-        Blocks of an integer matrix that were cut, as float32 would not have been exact; all blocks.
-    share : ndarray of shape (n, n), float64, or None
-        What the columns that `gram_matrix` was told to sum apart add to K.
-    """
+    """K = X₀X₀ᵀ with X₀ = X − 1m₀ᵀ, and what belongs to it."""
 
     values: NDArray[np.float64]
+    """K, shape (n, n)."""
     offset: NDArray[Any]
+    """m₀, shape (p,), the median of every column: for bytes the lower one, a byte."""
     n_features: int
     cut_blocks: int = 0
+    """Blocks of bytes that were cut, as float32 would not have been exact."""
     blocks: int = 0
     share: NDArray[np.float64] | None = None
+    """What the columns that `gram_matrix` was told to sum apart add to K."""
+    copies: NDArray[np.int64] | None = None
+    """The row that each is a copy of, see `find_copies`; None where nobody looked for them."""
 
     @property
     def n_samples(self) -> int:
         """n, the number of rows of X."""
         return int(self.values.shape[0])
+
+
+def find_copies(K: NDArray[np.float64], rounding: float) -> NDArray[np.int64]:
+    """Return the first row that each one is a copy of, or itself, shape (n,).
+
+    A codec freezes a picture, noise and all: most rows differ from the one before by less than
+    their rounding does (`rounding`, squared), none by six times that, until there is a jump. Rows
+    that stray from the middle one by a fifth of the jump or more are no copies: they move slowly.
+    """
+    n, squares, first = len(K), K.diagonal(), np.full(len(K), -1)
+    steps = squares[1:] + squares[:-1] - 2.0 * K.diagonal(1)
+    jumps = np.flatnonzero(steps >= 6.0 * rounding) + 1
+    edges = np.concatenate([[np.inf], steps, [np.inf]])
+    for start, stop in pairwise([0, *jumps.tolist(), n]):
+        if stop - start > 1 and np.median(steps[start : stop - 1]) < rounding:
+            near = min(edges[start] / 5.0, edges[stop] / 5.0, 24.0 * rounding)
+            near = near if stop - start < n else rounding
+            middle = (start + stop) // 2
+            away = squares + squares[middle] - 2.0 * K[middle]
+            if away[start:stop].max() < near:
+                first[(away < near) & (first < 0)] = start
+    return np.where(first < 0, np.arange(n), first)
 
 
 def block_columns(n_samples: int) -> int:
@@ -129,13 +146,12 @@ def gram_matrix(
     X : ndarray of shape (n, p) or ColumnReader
         uint8 (exact result) or float32/float64 (products in float64). Never copied as a whole.
     threads : int, optional
-        Threads that share the work; None is as many as a matrix product would take. The result does
-        not depend on it: sums of integers are exact, and those of others are added in one order.
+        None is as many as a matrix product would take. The result does not depend on it: sums of
+        integers are exact, and those of others are added in one order.
     progress : callable, optional
         Called with the columns done and p after each block.
     apart : sequence of slice, optional
-        Stretches of columns, in order, whose share of K is wanted too: at no cost, where a pass of
-        its own would take its share of the time.
+        Stretches of columns, in order, whose share of K is wanted too, at no cost.
 
     Raises
     ------
@@ -144,10 +160,10 @@ def gram_matrix(
 
     Notes
     -----
-    n²p multiplications (half of them by symmetry) in one pass. Memory: 8n² bytes for the sum (and
-    as much for a share), about 5·2²¹ bytes for a block, and a tile's product for every thread.
+    n²p/2 multiplications. Memory: 8n² bytes (twice that with a share), about 5·2²¹ for a block, and
+    a tile's product for every thread.
     """
-    reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
+    reader = as_columns(X)
     n, p = reader.shape
     values = np.zeros((n, n))
     share = np.zeros((n, n)) if apart else None
@@ -177,8 +193,7 @@ def gram_matrix(
 def _tiles(n: int) -> list[tuple[slice, slice]]:
     """Cut the upper triangle of an n×n matrix into tiles, the last ones smaller."""
     rows = min(max(-(-n // _TILES_ACROSS), _MIN_TILE_ROWS), TILE_ROWS)
-    parts = [slice(start, min(start + rows, n)) for start in range(0, n, rows)]
-    return list(combinations_with_replacement(parts, 2))
+    return list(combinations_with_replacement(slices(n, rows), 2))
 
 
 def _add_product(

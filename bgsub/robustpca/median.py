@@ -12,19 +12,8 @@ NORMAL_MAD = 0.6744897501960817
 
 
 def column_median(block: NDArray[Any]) -> NDArray[Any]:
-    """Compute the median of every column.
+    """Compute the median of every column; for uint8 the lower one, which occurs in the column.
 
-    Parameters
-    ----------
-    block : ndarray of shape (n, b), uint8 or floating
-
-    Returns
-    -------
-    ndarray of shape (b,)
-        For uint8 the lower median, which occurs in the column, as uint8; float64 otherwise.
-
-    Notes
-    -----
     Bytes are found bit by bit: eight vectorised comparisons of the block, no sort of a column.
     """
     if block.dtype != np.uint8:

@@ -14,6 +14,8 @@ with one value: the products of such rows are computed anew.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal, Self
 
@@ -21,11 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.base import form_pixels, orthonormal_rows
-from bgsub.robustpca.conventions import check_integer, check_matrix
+from bgsub.robustpca.conventions import rows_of
 from bgsub.robustpca.gram import ColumnReader, Gram, block_columns, exact_pieces
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.reweight import REWEIGHT_CUTOFF
-from bgsub.robustpca.spaces import Floats, RowSpace, Space, row_blocks
+from bgsub.robustpca.spaces import Floats, RowSpace, Space, centred_blocks, slices
 from bgsub.robustpca.trpca import TRPCA
 
 _PER_ROW = ("support_", "errors_", "scores_", "outlier_scores_")
@@ -34,6 +35,7 @@ _PER_ROW = ("support_", "errors_", "scores_", "outlier_scores_")
 _MOST_SHRINKING = 1e4
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OnlineTRPCA(TRPCA):
     """TRPCA of a sliding window of rows, for streams whose subspace changes.
 
@@ -85,47 +87,17 @@ class OnlineTRPCA(TRPCA):
     False
     """
 
-    solver: Literal["gram", "reference"] = "gram"
-    n_seen_: int
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        window: int = 500,
-        refresh: int = 50,
-        n_fresh: int = 2,
-        support_fraction: float | None = None,
-        n_init: int = 10,
-        tol: float = 1e-5,
-        max_iter: int = 1000,
-        reweight: bool = True,
-        random_state: int | np.random.Generator | None = None,
-        reweight_cutoff: float = REWEIGHT_CUTOFF,
-        threads: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.window = window
-        self.refresh = refresh
-        self.n_fresh = n_fresh
-        self.support_fraction = support_fraction
-        self.n_init = n_init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.reweight = reweight
-        self.random_state = random_state
-        self.reweight_cutoff = reweight_cutoff
-        self.threads = threads
+    window: int = 500
+    refresh: int = 50
+    n_fresh: int = 2
+    solver: Literal["gram", "reference"] = field(default="gram", init=False)
 
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
         """Forget all rows, and take in those of X as a stream that begins with a whole window.
 
         See `TRPCA.fit`; with at most `window` rows the result is the same.
         """
-        self._check(check_matrix(X).shape[0])
-        rows = self._training_matrix(X)
-        if not isinstance(rows, np.ndarray):
-            rows = check_matrix(rows.columns(0, rows.shape[1]))
+        rows = rows_of(self._training_matrix(X))
         self._begin(rows)
         return self._stream(rows, self.window)
 
@@ -146,11 +118,6 @@ class OnlineTRPCA(TRPCA):
                 raise ValueError(message)
         return self._stream(rows, self.refresh)
 
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        for name, least in (("window", 2), ("refresh", 1), ("n_fresh", 0)):
-            check_integer(name, getattr(self, name), least)
-
     def _begin(self, rows: NDArray[Any]) -> None:
         kind = np.uint8 if rows.dtype == np.uint8 else np.float64
         self._rows = SlidingGram(self.window, rows.shape[1], kind)
@@ -163,7 +130,7 @@ class OnlineTRPCA(TRPCA):
         edges = [0, *range(min(first, self.window), len(rows), step), len(rows)]
         parts = [self._take(rows[start:stop]) for start, stop in pairwise(edges)]
         for name, values in zip(_PER_ROW, zip(*parts, strict=True), strict=True):
-            setattr(self, name, _stacked(values))
+            setattr(self, name, stacked(values))
         return self
 
     def _take(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
@@ -185,20 +152,15 @@ class OnlineTRPCA(TRPCA):
             return super()._starts(space)
         rng = np.random.default_rng(self.random_state)
         fresh = [space.draw_scores(self.n_components, rng) for _ in range(self.n_fresh)]
-        return [*fresh, self._last_scores()]
-
-    def _last_scores(self) -> Floats:
-        """X₀U of the window for the components of the last fit, shape (n, k)."""
-        n, p = self._rows.shape
-        scores = np.zeros((n, self.n_components))
+        # X₀U of the window for the components of the last fit, shape (n, k).
         components = self.components_[: self.n_components]
-        for part in row_blocks(n, p):
-            block = np.subtract(self._rows[part], self._offset, dtype=np.float64)
-            scores[part, : len(components)] = block @ components.T
-        return scores
+        last = np.zeros((self._rows.shape[0], self.n_components))
+        for part, block in centred_blocks(self._rows, self._offset):
+            last[part, : len(components)] = block @ components.T
+        return [*fresh, last]
 
 
-def _stacked(parts: tuple[NDArray[Any], ...]) -> NDArray[Any]:
+def stacked(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """Join what fits say of their rows; where a fit found fewer components, with zeros."""
     if parts[0].ndim == 1:
         return np.concatenate(parts)
@@ -258,9 +220,7 @@ class SlidingGram:
         offset = self._offset
         n, p = self.shape
         products = np.zeros((len(new), n))
-        step = block_columns(n)
-        for start in range(0, p, step):
-            part = slice(start, min(start + step, p))
+        for part in slices(p, block_columns(n)):
             block = self._rows[:n, part]
             if self.dtype == np.uint8:
                 centred = block.astype(np.float32)
@@ -281,10 +241,8 @@ class SlidingGram:
         That of `gram_matrix` for the same rows; for floating-point rows up to rounding.
         """
         n, p = self.shape
-        step = block_columns(n)
-        starts = range(0, p, step)
-        medians = [column_median(self._rows[:n, s : s + step]) for s in starts]
-        self._centre_on(np.concatenate(medians))
+        parts = slices(p, block_columns(n))
+        self._centre_on(np.concatenate([column_median(self._rows[:n, part]) for part in parts]))
         order = self._order
         return Gram(self._K[np.ix_(order, order)], np.array(self._offset), p)
 
@@ -293,9 +251,8 @@ class SlidingGram:
         n = self._count
         moved = np.flatnonzero(median != self._offset)
         along, length = np.zeros(n), 0.0
-        step = block_columns(n)
-        for start in range(0, moved.size, step):
-            some = moved[start : start + step]
+        for part in slices(moved.size, block_columns(n)):
+            some = moved[part]
             before = self._offset[some].astype(np.float64)
             shift = median[some] - before
             along += (self._rows[:n, some] - before) @ shift

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, RankWarning
 from bgsub.robustpca.conventions import check_matrix
-from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, gram_matrix
+from bgsub.robustpca.gram import ColumnReader, Gram, as_columns, gram_matrix
 from bgsub.robustpca.spaces import Floats
 from bgsub.robustpca.trpca import TRPCA
 
@@ -50,9 +50,7 @@ _MAX_RANK = 20
 """Most components that are looked for."""
 
 _LEAST_GAIN = 0.04
-"""What a component must gain: 4 % of the squared held-out error, 2 % of its root.
-
-The sums of gains are of logarithms, so this is asked of the components of a scene on the average.
+"""What a component must gain on the average: 4 % of the squared held-out error.
 
 On recordings the gains fall from tens of per cent to one or two within a few components and stay
 there for dozens: waves, leaves and people never end.
@@ -82,26 +80,20 @@ _NOISE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class RankChoice:
-    """The rank of a scene, and what it was chosen from.
+    """The rank of a scene, at least 1, and what it was chosen from.
 
     Attributes
     ----------
-    rank : int
-        At least 1.
     gains : ndarray of shape (K,)
         What the components 1 to K gain, in natural logarithms, see the module; empty where nothing
         could be measured.
     held_out : ndarray of shape (K + 1,)
-        Root mean square per entry of what 0 to K components leave of held-out pixels, in units of
-        the data; the median over the frames.
+        Root mean square per entry of what 0 to K components leave of held-out pixels; the median
+        over the frames.
     spectrum : ndarray of shape (K,)
         Standard deviation of the inliers per entry along their leading principal axes.
     n_rows, n_inliers : int
         Rows that were looked at, and the inliers among them.
-    reason : str
-        In words.
-    least_gain : float
-        What each component had to gain.
     """
 
     rank: int
@@ -132,26 +124,20 @@ def choose_rank(
 ) -> RankChoice:
     """Choose the number of components of the rows of X by bi-cross-validation.
 
+    Rank 1 where there are too few rows or columns to choose from.
+
     Parameters
     ----------
     X : ndarray of shape (n, p) or ColumnReader
     gram : Gram, optional
         Of X, if it is there already; with the share of `share_for_rank` no pixel is read again.
+        Its copies of rows count as one.
     max_rank : int
         Most components; also at most a quarter of the rows.
     least_gain : float
         Share of the squared error of held-out pixels that each must gain.
-    support_fraction : float, optional
-        t/n of the trimmed fits that find the inliers, see `bgsub.TRPCA`.
-    random_state : int, numpy.random.Generator or None
-        Seed of these fits.
-    threads : int
-        See `gram_matrix` and `bgsub.TRPCA`.
-
-    Returns
-    -------
-    RankChoice
-        Rank 1 where there are too few rows or columns to choose from.
+    support_fraction, random_state, threads
+        Of the trimmed fits that find the inliers, see `bgsub.TRPCA`.
 
     Notes
     -----
@@ -159,14 +145,15 @@ def choose_rank(
     over half of the pixels (none with the share of a Gram matrix), and some trimmed fits to n'
     rows: less than one fit altogether.
     """
-    X = check_matrix(X)
-    reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
+    reader = as_columns(check_matrix(X))
     n, p = reader.shape
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(np.int64))
-    most = min(max_rank, rows.size // _ROWS_PER_COMPONENT, p // 2)
-    if rows.size < _LEAST_ROWS or p < _BANDS:
-        nothing, reason = np.zeros(0), f"{rows.size} rows of {p} entries are too few to choose from"
-        return RankChoice(1, nothing, nothing, nothing, rows.size, rows.size, reason)
+    copies = np.arange(n) if gram is None or gram.copies is None else gram.copies
+    copies = np.unique(copies[rows], return_inverse=True)[1]
+    distinct = int(copies.max()) + 1
+    most = min(max_rank, distinct // _ROWS_PER_COMPONENT, p // 2)
+    if distinct < _LEAST_ROWS or p < _BANDS:
+        return _too_few(distinct, rows.size, p)
     if gram is not None and gram.share is not None and rows.size == n:
         seen = gram.share
     else:
@@ -185,7 +172,10 @@ def choose_rank(
             break
         rank = found
         inliers = _inliers(data, rank, support_fraction, random_state, threads)
-        errors = _held_out_errors(halves, inliers, most)
+        distinct = np.unique(copies[inliers]).size
+        if distinct < _LEAST_ROWS:
+            return _too_few(distinct, rows.size, p)
+        errors = _held_out_errors(halves, inliers, copies[inliers], most)
         lengths, axes = _principal_scores(whole, inliers, most)
         gains = np.where(_vary(axes), _median_gains(errors), 0.0)
         found = best_rank(gains, least_gain)
@@ -200,6 +190,11 @@ def choose_rank(
         reason=_reason(found, gains, least_gain),
         least_gain=least_gain,
     )
+
+
+def _too_few(distinct: int, n_rows: int, p: int) -> RankChoice:
+    reason = f"{distinct} rows of {p} entries are too few to choose from"
+    return RankChoice(1, np.zeros(0), np.zeros(0), np.zeros(0), n_rows, n_rows, reason)
 
 
 def share_for_rank(n: int, p: int) -> list[slice]:
@@ -305,14 +300,17 @@ class _BandColumns:
         return np.concatenate(parts, axis=1)
 
 
-def _held_out_errors(halves: tuple[Floats, Floats], inliers: Rows, most: int) -> Floats:
-    """Squared errors of held-out pixels of held-out rows, from 0 to K components.
+def _held_out_errors(
+    halves: tuple[Floats, Floats], inliers: Rows, copies: Rows, most: int
+) -> Floats:
+    """Squared errors of held-out pixels of every inlier in either half, (2 · inliers, K + 1).
 
-    From the Gram matrices of the two halves of the columns; of every inlier in either half, shape
-    (2 · inliers, K + 1).
+    Copies of a row are held out with it.
     """
-    stretches = min(_STRETCHES, inliers.size // 2)
-    fold = np.arange(inliers.size) * stretches // inliers.size % 2
+    _, order = np.unique(copies, return_inverse=True)
+    distinct = int(order.max()) + 1
+    stretches = min(_STRETCHES, distinct // 2)
+    fold = order * stretches // distinct % 2
     parts = []
     for seen, hidden in (halves, halves[::-1]):
         for learnt in (0, 1):

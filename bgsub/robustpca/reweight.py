@@ -55,16 +55,26 @@ class Reweighted(NamedTuple):
     converged: bool
 
 
-def leverages(scores: Floats, support: NDArray[np.bool_]) -> Floats:
-    """Compute the leverage of every row from the scores (n, k) of the fitted ones, 0 for others."""
+def leverages(
+    scores: Floats, support: NDArray[np.bool_], copies: NDArray[np.int64] | None = None
+) -> Floats:
+    """Compute the leverage of every row from the scores (n, k) of the fitted ones, 0 for others.
+
+    Copies (see `bgsub.robustpca.gram.find_copies`) are left out of the fit together, so each has
+    the leverage of all of them; half at most, where few others are left.
+    """
     fitted = scores[support][:, np.any(scores[support] != 0.0, axis=0)]
-    if fitted.shape[1] == 0:
-        return np.where(support, 1.0 / len(fitted), 0.0)
-    values, vectors = np.linalg.eigh(fitted.T @ fitted)
-    kept = values > max(values[-1], 0.0) * 1e-12
-    standard = (fitted @ vectors[:, kept]) / np.sqrt(values[kept])
+    own = np.full(len(fitted), 1.0 / len(fitted))
+    if fitted.shape[1]:
+        values, vectors = np.linalg.eigh(fitted.T @ fitted)
+        kept = values > max(values[-1], 0.0) * 1e-12
+        standard = (fitted @ vectors[:, kept]) / np.sqrt(values[kept])
+        own += (standard**2).sum(axis=1)
+    if copies is not None:
+        together = np.bincount(copies[support], own)[copies[support]]
+        own = np.maximum(own, np.minimum(together, 0.5))
     result = np.zeros(scores.shape[0])
-    result[support] = np.minimum(1.0 / len(fitted) + (standard**2).sum(axis=1), 1.0)
+    result[support] = np.minimum(own, 1.0)
     return result
 
 
@@ -78,19 +88,9 @@ def predictive_errors(fit: Fit) -> Floats:
 def location_and_scale(errors: Floats, *, resolution: float = 0.0) -> tuple[float, float]:
     """Estimate mean and standard deviation of the ordinary errors from the best half.
 
-    Parameters
-    ----------
-    errors : ndarray of shape (n,)
-        e_i ≥ 0, of which at least half are ordinary.
-    resolution : float
-        Smallest scale that means anything, in units of e (rounding noise, quantisation).
-
-    Returns
-    -------
-    location, scale : float
-        For a normal sample, estimates of its mean and standard deviation, unbiased in the limit.
-        The scale is 0 only where all errors are equal; where half of them are, it is far below the
-        least difference from them, for then any difference is one.
+    For a normal sample unbiased in the limit. The scale is 0 only where all errors are equal; where
+    half of them are, it is far below the least difference from them, for then any difference is
+    one. `resolution` is the smallest scale that means anything (rounding noise, quantisation).
     """
     half = np.sort(errors)[: (errors.size + 1) // 2]
     scale = float(half.std() / _HALF_STD)
@@ -117,27 +117,10 @@ def robust_scores(errors: Floats, *, resolution: float = 0.0) -> Floats:
 def reweight(
     space: Space, fit: Fit, n_components: int, *, cutoff: float = REWEIGHT_CUTOFF
 ) -> Reweighted:
-    """Refit to all inliers until they repeat.
+    """Refit to all inliers, those with a robust z-score up to the cut-off, until they repeat.
 
-    Parameters
-    ----------
-    space : RowSpace or FeatureSpace
-    fit : Fit
-        The trimmed fit: at least as many observations stay inliers.
-    n_components : int
-        k.
-    cutoff : float
-        Observations with a robust z-score up to this are inliers.
-
-    Returns
-    -------
-    Reweighted
-        Its inliers are those that its own errors give or, where the rounds run in a circle, those
-        of any round of it.
-
-    Notes
-    -----
-    At most 30 refits, of O(n²k) operations each in the row space.
+    At least as many as the trimmed fit has stay inliers. Where the rounds run in a circle, inliers
+    are those of any round of it. At most 30 refits, of O(n²k) operations each in the row space.
     """
     n_support = int(fit.support.sum())
     resolution = rounding_level(space)

@@ -40,27 +40,18 @@ _ROW_BLOCK_ELEMENTS = 1 << 20
 
 @dataclass(frozen=True)
 class Fit:
-    """A centre and components, in the weights of a space.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (q,)
-        w, the centre m = m₀ + Aᵀw.
-    basis : ndarray of shape (q, k)
-        B, the components U = AᵀB; zero columns where the rank is below k.
-    scores : ndarray of shape (n, k)
-        Y = (X − 1mᵀ)U.
-    residuals : ndarray of shape (n,)
-        r_i(m, U) = ‖x_i − m‖² − ‖Y_i‖².
-    support : ndarray of shape (n,), bool
-        The rows that were fitted.
-    """
+    """A centre and components, in the weights of a space."""
 
     weights: Floats
+    """w, shape (q,): the centre m = m₀ + Aᵀw."""
     basis: Floats
+    """B, shape (q, k): the components U = AᵀB; zero columns where the rank is below k."""
     scores: Floats
+    """Y = (X − 1mᵀ)U, shape (n, k)."""
     residuals: Floats
+    """r_i(m, U) = ‖x_i − m‖² − ‖Y_i‖², shape (n,)."""
     support: NDArray[np.bool_]
+    """The rows that were fitted, shape (n,)."""
 
     @property
     def alive(self) -> NDArray[np.bool_]:
@@ -74,20 +65,21 @@ class Fit:
 
 
 class RowSpace:
-    """Weights of the n rows, from the Gram matrix alone: O(n²) per column whatever p is.
+    """Weights of the n rows, from K = X₀X₀ᵀ alone: O(n²) per column whatever p is.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n), float64
-        X₀X₀ᵀ.
-    n_features : int
-        p.
-    pool : ThreadPool, optional
-        Threads that share the products; they change no bit of the results.
+    Threads share the products and change no bit of the results; copies are those of
+    `bgsub.robustpca.gram.Gram`.
     """
 
-    def __init__(self, K: Floats, n_features: int, pool: ThreadPool | None = None) -> None:
+    def __init__(
+        self,
+        K: Floats,
+        n_features: int,
+        pool: ThreadPool | None = None,
+        copies: NDArray[np.int64] | None = None,
+    ) -> None:
         self._K = K
+        self.copies = copies
         self._n_features = n_features
         self._pool = pool or ThreadPool(1)
         self._factor: Floats | None = None
@@ -167,14 +159,8 @@ class RowSpace:
 class FeatureSpace:
     """The data themselves, for more rows than columns: O(np) per column.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        Of any real type; centred in float64 a block of rows at a time, never as a whole.
-    offset : ndarray of shape (p,)
-        m₀.
-    pool : ThreadPool, optional
-        Threads that share the blocks of rows; they change no bit of the results.
+    X, of any real type, is centred in float64 a block of rows at a time. Threads share the blocks
+    and change no bit of the results.
     """
 
     def __init__(
@@ -268,16 +254,8 @@ def leading_eigenpairs(
 ) -> tuple[Floats, Floats]:
     """Compute the largest eigenvalues (c,) of a positive semidefinite matrix, with eigenvectors.
 
-    Parameters
-    ----------
-    S : ndarray of shape (n, n)
-    count : int
-        How many; fewer are returned where the others vanish.
-    scale : float
-        Magnitude of the numbers of which S was made by subtraction: its rounding errors are seen
-        against this, not against what was left.
-    start : ndarray of shape (n, c), optional
-        Near the eigenvectors, of any lengths: saves iterations.
+    Fewer than `count` where the others vanish: against `scale`, the magnitude of the numbers of
+    which S was made by subtraction. A start (n, c) near the eigenvectors saves iterations.
     """
     import scipy.linalg
 
@@ -374,11 +352,15 @@ def peak_signs(scores: Floats) -> Floats:
 
 def row_blocks(n: int, p: int) -> Iterator[slice]:
     """Cut n rows of p entries into slices that are converted at once."""
-    step = max(1, _ROW_BLOCK_ELEMENTS // max(p, 1))
-    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+    return slices(n, max(1, _ROW_BLOCK_ELEMENTS // max(p, 1)))
 
 
-def centred_blocks(X: NDArray[Any], center: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+def slices(size: int, step: int) -> Iterator[slice]:
+    """Cut so many into slices of a length, the last one shorter."""
+    return (slice(start, min(start + step, size)) for start in range(0, size, step))
+
+
+def centred_blocks(X: Any, center: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
     """X − 1mᵀ in float64, a fresh block of rows at a time, with the rows that it holds."""
     for rows in row_blocks(*X.shape):
         yield rows, np.subtract(X[rows], center, dtype=np.float64)

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import logging
 import warnings
-from dataclasses import replace
-from typing import Any, Literal, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, PrecisionWarning
 from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
-from bgsub.robustpca.conventions import (
-    check_integer,
-    check_iteration,
-    check_matrix,
-    check_number,
-    support_size,
-)
+from bgsub.robustpca.conventions import rows_of, support_size
 from bgsub.robustpca.descent import Descent, algorithm1, descend, random_orthonormal
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.reweight import (
-    LEAST_SCALE,
-    REWEIGHT_CUTOFF,
-    reweight,
-    rounding_level,
-)
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, peak_signs
+from bgsub.robustpca.reweight import LEAST_SCALE, REWEIGHT_CUTOFF, reweight, rounding_level
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace, Space, peak_signs
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +26,11 @@ logger = logging.getLogger(__name__)
 _HELD = 2.0**-22
 _EXACT = 1e-10
 
+# Of fewer rows, not counting their copies, no component is told from their noise.
+_LEAST_DISTINCT = 8
 
+
+@dataclass(eq=False, repr=False)
 class TRPCA(AffineEstimator):
     """Robust PCA that minimises the trimmed reconstruction error (TRPCA).
 
@@ -121,38 +114,19 @@ class TRPCA(AffineEstimator):
     (True, 0)
     """
 
-    objective_: float
-    objectives_: Floats
-    n_reweight_: int
-    offset_: float
-    raw_center_: Floats
-    raw_components_: Floats
-    raw_support_: NDArray[np.bool_]
+    n_components: int = 10
+    _: KW_ONLY
+    support_fraction: float | None = None
+    n_init: int = 10
+    tol: float = 1e-5
+    max_iter: int = 1000
+    reweight: bool = True
+    solver: Literal["gram", "reference"] = "gram"
+    random_state: int | np.random.Generator | None = None
+    reweight_cutoff: float = REWEIGHT_CUTOFF
+    threads: int | None = None
 
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        support_fraction: float | None = None,
-        n_init: int = 10,
-        tol: float = 1e-5,
-        max_iter: int = 1000,
-        reweight: bool = True,
-        solver: Literal["gram", "reference"] = "gram",
-        random_state: int | np.random.Generator | None = None,
-        reweight_cutoff: float = REWEIGHT_CUTOFF,
-        threads: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.support_fraction = support_fraction
-        self.n_init = n_init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.reweight = reweight
-        self.solver = solver
-        self.random_state = random_state
-        self.reweight_cutoff = reweight_cutoff
-        self.threads = threads
+    _words: ClassVar = {"solver": ("gram", "reference")}
 
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:
         """Fit; see `AffineEstimator.fit` for the matrix, the errors and the cost."""
@@ -160,11 +134,7 @@ class TRPCA(AffineEstimator):
             super().fit(X, y)
             self._warn_of_lost_digits(X)
             return self
-        self._check(check_matrix(X).shape[0])
-        rows = self._training_matrix(X)
-        if not isinstance(rows, np.ndarray):
-            rows = check_matrix(rows.columns(0, rows.shape[1]))
-        rows = np.asarray(rows, dtype=np.float64)
+        rows = np.asarray(rows_of(self._training_matrix(X)), dtype=np.float64)
         rng = np.random.default_rng(self.random_state)
         rank = min(self.n_components, rows.shape[1])
         starts = (random_orthonormal(rows.shape[1], rank, rng) for _ in range(self.n_init))
@@ -195,18 +165,6 @@ class TRPCA(AffineEstimator):
             )
             warnings.warn(message, PrecisionWarning, stacklevel=3)
 
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        check_integer("n_init", self.n_init, 1)
-        check_iteration(self.tol, self.max_iter)
-        check_number("reweight_cutoff", self.reweight_cutoff, 0.0, strictly=True)
-        if self.threads is not None:
-            check_integer("threads", self.threads, 1)
-        if self.solver not in ("gram", "reference"):
-            message = f"solver={self.solver!r}: 'gram' or 'reference' is needed"
-            raise ValueError(message)
-        support_size(n_samples, self.support_fraction)
-
     def _fit_space(self, space: Space) -> list[Fit]:
         starts = np.stack(self._starts(space))
         t = support_size(space.n_samples, self.support_fraction)
@@ -232,7 +190,8 @@ class TRPCA(AffineEstimator):
                 f"the objective still fell by {fall:.1e} of itself in the last one"
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        raw = principal_axes(best.fit, space.squared_norms)
+        copies = space.copies if isinstance(space, RowSpace) else None
+        raw = principal_axes(best.fit, space.squared_norms, copies)
         self.raw_support_ = raw.support
         fits = [raw]
         self.n_reweight_ = 0
@@ -240,7 +199,7 @@ class TRPCA(AffineEstimator):
             refit, self.n_reweight_, settled = reweight(
                 space, raw, self.n_components, cutoff=self.reweight_cutoff
             )
-            fits.insert(0, principal_axes(refit, space.squared_norms))
+            fits.insert(0, principal_axes(refit, space.squared_norms, copies))
             if not settled:
                 self.converged_ = False
                 message = (
@@ -281,13 +240,16 @@ class TRPCA(AffineEstimator):
         return self.fit(X, y).predict(X)
 
 
-def principal_axes(fit: Fit, squared_norms: Floats | float = 0.0) -> Fit:
+def principal_axes(
+    fit: Fit, squared_norms: Floats | float = 0.0, copies: NDArray[np.int64] | None = None
+) -> Fit:
     """Rotate components to the principal axes of the support's scores, largest variance first.
 
     Signs are fixed so that the support's score of largest magnitude is positive. Components along
     which the support does not vary are left out, and what they explained of other rows becomes part
     of the residuals again. Scores that were formed around another point than the centre vary by the
-    rounding of the rows' distances to that point: ``squared_norms``, of shape (n,).
+    rounding of the rows' distances to that point: ``squared_norms``, of shape (n,). Nor is there a
+    component that few rows and their copies make vary: it is the noise of these few.
     """
     basis, scores = fit.basis[:, fit.alive], fit.scores[:, fit.alive]
     squares = np.einsum("nk,nk->n", scores, scores)
@@ -297,10 +259,23 @@ def principal_axes(fit: Fit, squared_norms: Floats | float = 0.0) -> Fit:
     # Of the support alone: a row outside may be of any size.
     largest = np.maximum(distances, squared_norms)[fit.support].max(initial=0.0)
     noise = 16 * np.finfo(float).eps * np.sqrt(squares.size * largest)
-    V = axes[lengths > noise].T
+    kept = lengths > noise
+    if copies is not None:
+        shares = np.square(centred @ axes.T).T
+        together = np.zeros((len(shares), len(copies)))
+        for of_all, of_one in zip(together, shares, strict=True):
+            np.add.at(of_all, copies[fit.support], of_one)
+        kept &= (_effective(together) >= _LEAST_DISTINCT) | (_effective(shares) < _LEAST_DISTINCT)
+    V = axes[kept].T
     V = V * peak_signs(scores[fit.support] @ V)
     basis, scores = basis @ V, scores @ V
     residuals = fit.residuals
     if V.shape[1] < V.shape[0]:
         residuals = np.maximum(distances - np.einsum("nk,nk->n", scores, scores), 0.0)
     return replace(fit, basis=basis, scores=scores, residuals=residuals)
+
+
+def _effective(shares: Floats) -> Floats:
+    """How many equal shares would be as uneven as those in every row, (k,)."""
+    squares = np.maximum(np.square(shares).sum(axis=1), np.finfo(float).tiny)
+    return np.asarray(shares.sum(axis=1) ** 2 / squares)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import json
 import mmap
 import os
 import secrets
@@ -17,14 +18,17 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from bgsub.errors import InputError, OutputError, cannot_write
 
 if sys.platform != "win32":
     import fcntl
+
+T = TypeVar("T")
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -38,11 +42,6 @@ def check_plain(path: str | os.PathLike[str]) -> None:
     """Raise InputError for what cannot be read like a file, or never ends.
 
     Folders pass, and so does what does not exist: whoever opens it says more about that.
-
-    Raises
-    ------
-    InputError
-        For a pipe, a device or a socket, and for a name that the system refuses.
     """
     try:
         kind = _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))  # noqa: PTH116 - Path("") is the folder
@@ -67,8 +66,6 @@ PREFIX = ".bgsub-partial-"
 
 # Another process is between a name and its lock for microseconds, and clears up for seconds.
 _PATIENCE_S = 5.0
-
-_PIECE = 1 << 24
 
 
 @dataclass
@@ -225,6 +222,26 @@ def _sync_file_system(folder: Path) -> None:
         os.close(descriptor)
 
 
+def read_json(
+    path: Path,
+    what: str,
+    make: Callable[[Any], T],
+    *,
+    advice: str = "",
+    pairs: Callable[[list[tuple[str, Any]]], Any] | None = None,
+) -> T:
+    """Read a JSON file and make something of it; InputError with advice if it is no such file.
+
+    `pairs` is the ``object_pairs_hook`` of `json.loads`.
+    """
+    try:
+        return make(json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=pairs))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise InputError(f"{path}: is no {what} ({error!r}){advice}") from error
+
+
 def write_file(path: Path, data: bytes | mmap.mmap) -> None:
     """Write a file that somebody named, whole or not at all if it is a plain file.
 
@@ -253,10 +270,7 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
 def staged(path: Path) -> Iterator[Path]:
     """Yield where to write a file or folder that takes its place at the end; its parent is made.
 
-    Raises
-    ------
-    OSError
-        If it cannot be written; nothing is left then.
+    OSError if it cannot be written; nothing is left then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with alone_in(path.parent):
@@ -301,26 +315,21 @@ def _may_follow(link: os.stat_result) -> bool:
 def _replace(path: Path, data: bytes | mmap.mmap, facts: os.stat_result | None) -> None:
     folder = path.parent
     with alone_in(folder) as is_alone:
-        if is_alone:
-            for left in abandoned(folder):
-                if left.path.is_file():
-                    left.remove()
-                left.close()
+        for left in abandoned(folder) if is_alone else ():
+            if left.path.is_file():
+                left.remove()
+            left.close()
         claim = make_file(folder)
     try:
         if facts is not None and hasattr(os, "fchmod"):
             os.fchmod(claim.descriptor, stat.S_IMODE(facts.st_mode))
-        with memoryview(data) as view:
-            written = 0
-            while written < len(view):
-                written += os.write(claim.descriptor, view[written : written + _PIECE])
+        with open(claim.descriptor, "wb", closefd=False) as file:
+            file.write(data)
         os.fsync(claim.descriptor)
         if os.name == "nt":
             claim.close()
         claim.path.replace(path)
         with contextlib.suppress(OSError):  # a folder that may be written to but not be read
             sync(folder)
-    except BaseException:
+    finally:
         claim.remove()
-        raise
-    claim.close()

@@ -7,12 +7,11 @@ import contextlib
 import gc
 import os
 import signal
-import struct
 import sys
 import threading
-from collections.abc import Iterator
-from io import BufferedReader
-from typing import BinaryIO, cast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 # A thread that comes back from a library waits this long for one that runs Python code, such as
 # the drawing of a plot. With the usual 5 ms the pictures would stand still meanwhile: writing those
@@ -83,44 +82,75 @@ def held_back_in_children(*names: str) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-_NUMBER = struct.Struct(">Q")
+_CHILD_LOOK_S = 0.2
+_STOP_S = 30.0
+_TAIL = 4000
+
+
+def ask_child(
+    module: str, request: Any, is_over: Callable[[], bool], *, keeps_stderr: bool = False
+) -> dict[str, Any]:
+    """Run a module as a program, `send` it a request and return its reply.
+
+    What kills a process (a library that crashes, the system that needs memory) takes nothing else
+    with it then, and memory is given back after each. The program must stop when its stdin ends:
+    nobody waits for it any more. Without a reply, ``died`` has the exit code and, if stderr is
+    kept instead of shown, ``last_line`` what was said last.
+    """
+    import subprocess
+    import tempfile
+
+    # Without the current folder on its path: it may hold films, and a click.py among them.
+    path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    with (
+        tempfile.TemporaryFile() as reply,
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(  # noqa: S603 - this Python, and a module that the caller names
+            [sys.executable, "-P", "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=reply,
+            stderr=said if keeps_stderr else None,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
+            # A terminal sends Ctrl-C to all of a session: whoever asks decides what it means.
+            start_new_session=True,
+        ) as child,
+    ):
+        asked = cast("BinaryIO", child.stdin)
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                send(asked, request)
+            while child.poll() is None and not is_over():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(_CHILD_LOOK_S)
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                asked.close()  # which stops it
+            try:
+                code = child.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                code = child.wait()
+        reply.seek(0)
+        found: dict[str, Any] | None = receive(cast("BinaryIO", reply))
+        said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
+        lines = said.read().decode(errors="replace").split("\n")
+    last = next((line for line in lines[::-1] if line.strip()), "")
+    return {"died": code, "last_line": last} if found is None else found
 
 
 def send(pipe: BinaryIO, message: object) -> None:
-    """Write a message to a pipe: how many parts it has and how long they are, and then these.
-
-    Contiguous arrays are parts of their own: they need not be copied before they are written.
-    """
+    """Write a message to a pipe."""
     import pickle  # which --help can do without
 
-    arrays: list[pickle.PickleBuffer] = []
-    data = pickle.dumps(message, protocol=5, buffer_callback=arrays.append)
-    parts = [memoryview(data), *(array.raw() for array in arrays)]
-    numbers = len(parts), *(part.nbytes for part in parts)
-    pipe.writelines([*map(_NUMBER.pack, numbers), *parts])
+    pickle.dump(message, pipe, protocol=5)
     pipe.flush()
 
 
-def receive(pipe: BinaryIO) -> object | None:
+def receive(pipe: BinaryIO) -> Any:
     """Read the next message; None where the pipe has ended, amid a message too."""
     import pickle
 
-    def number() -> int:
-        (found,) = _NUMBER.unpack(_part(pipe, _NUMBER.size))
-        return int(found)
-
     try:
-        lengths = [number() for _ in range(number())]
-        parts = [_part(pipe, length) for length in lengths]
-    except EOFError:
+        return pickle.load(pipe)  # noqa: S301 - our own process's
+    except (EOFError, pickle.UnpicklingError):
         return None
-    whole: object = pickle.loads(parts[0], buffers=parts[1:])  # noqa: S301 - our own process's
-    return whole
-
-
-def _part(pipe: BinaryIO, length: int) -> bytearray:
-    """Read so many bytes, which arrays can be in and be changed."""
-    part = bytearray(length)
-    if cast("BufferedReader", pipe).readinto(part) < length:
-        raise EOFError
-    return part

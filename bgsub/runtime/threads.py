@@ -61,7 +61,7 @@ class _MatrixLibraries:
         self._found: ThreadpoolController | None = None
         self._with_scipy = False
         self._limits: threadpool_limits | None = None
-        self.before = 1
+        self._before = 1
 
     def look(self) -> ThreadpoolController:
         """Walk through all that is loaded, which takes milliseconds."""
@@ -70,29 +70,33 @@ class _MatrixLibraries:
             self._found = ThreadpoolController()
             return self._found
 
-    def begin(self) -> bool:
-        """Set the limit and return True, unless it is set."""
-        with self._lock:
-            if self._limits is not None:
-                return False
-            found = self._found
-            # SciPy brings a library of its own.
-            if found is None or self._with_scipy != ("scipy.linalg" in sys.modules):
-                found = self.look()
-            blas = found.select(user_api="blas")
-            self.before = max((each.num_threads for each in blas.lib_controllers), default=1)
-            self._limits = blas.limit(limits=1)
-            return True
+    @contextmanager
+    def on_one_thread(self) -> Iterator[int]:
+        """Keep every product to one thread inside of the context, in all threads of the program.
 
-    def end(self) -> None:
-        """Restore the threads of the libraries."""
+        Yields the threads that a product took before, and takes afterwards.
+        """
         with self._lock:
-            if self._limits is not None:
-                self._limits.restore_original_limits()
-            self._limits = None
+            is_mine = self._limits is None
+            if self._limits is None:
+                found = self._found
+                # SciPy brings a library of its own.
+                if found is None or self._with_scipy != ("scipy.linalg" in sys.modules):
+                    found = self.look()
+                blas = found.select(user_api="blas")
+                self._before = max((each.num_threads for each in blas.lib_controllers), default=1)
+                self._limits = blas.limit(limits=1)
+        try:
+            yield self._before
+        finally:
+            with self._lock:
+                if is_mine and self._limits is not None:
+                    self._limits.restore_original_limits()
+                    self._limits = None
 
 
 _matrix_libraries = _MatrixLibraries()
+products_on_one_thread = _matrix_libraries.on_one_thread
 
 
 def one_blas_thread() -> threadpool_limits:
@@ -108,20 +112,6 @@ def import_each(modules: Iterable[str]) -> None:
     for module in modules:
         with _libraries:
             importlib.import_module(module)
-
-
-@contextmanager
-def products_on_one_thread() -> Iterator[int]:
-    """Keep every matrix product to one thread inside of the context, in all threads of the program.
-
-    Yields the threads that a product took before, and takes afterwards.
-    """
-    is_mine = _matrix_libraries.begin()
-    try:
-        yield _matrix_libraries.before
-    finally:
-        if is_mine:
-            _matrix_libraries.end()
 
 
 def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -195,35 +185,45 @@ class ThreadPool:
         of them meets ends the others after the item that they are at.
         """
         parts = list(items)
-        values: list[Value | None] = [None] * len(parts)
-        left = iter(range(len(parts)))
-
-        def work() -> None:
-            try:
-                for place in left:
-                    values[place] = function(parts[place])
-            except BaseException:
-                for _ in left:
-                    pass
-                raise
-
         helpers = min(self.threads, len(parts)) - 1
-        ends = [self._executor().submit(work) for _ in range(helpers)]
-        try:
-            work()
-        finally:
-            errors = [end.exception() for end in ends]
-        for error in errors:
-            if error is not None:
-                raise error
-        return cast("list[Value]", values)
-
-    def _executor(self) -> ThreadPoolExecutor:
-        if self._others is None:
-            name = "bgsub-parts"
-            others = ThreadPoolExecutor(self.threads - 1, thread_name_prefix=name)
+        if helpers > 0 and self._others is None:
+            others = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="bgsub-parts")
             self._others = self._open.enter_context(others)
-        return self._others
+        return _share(self._others, helpers, function, parts)
+
+
+def _share(
+    pool: ThreadPoolExecutor | None,
+    helpers: int,
+    function: Callable[[Item], Value],
+    items: list[Item],
+) -> list[Value]:
+    """Return the values of a function for items that this thread and so many helpers share.
+
+    Each takes the next item itself: handing over single items, many of which are done in a fifth of
+    a millisecond, would take as long, and the threads would work in turn.
+    """
+    values: list[Value | None] = [None] * len(items)
+    left = iter(range(len(items)))
+
+    def work() -> None:
+        try:
+            for place in left:
+                values[place] = function(items[place])
+        except BaseException:
+            for _ in left:
+                pass
+            raise
+
+    ends = [] if pool is None else [pool.submit(work) for _ in range(helpers)]
+    try:
+        work()
+    finally:
+        errors = [end.exception() for end in ends]
+    for error in errors:
+        if error is not None:
+            raise error
+    return cast("list[Value]", values)
 
 
 class Workers:
@@ -289,19 +289,5 @@ class Workers:
             yield waiting.popleft().result()
 
     def each(self, function: Callable[[Item], object], items: Iterable[Item]) -> None:
-        """Call a function on every item and wait for all.
-
-        Each thread takes the next item itself: handing over single items, many of which are done in
-        a fifth of a millisecond, would take as long, and the threads would work in turn.
-        """
-        shared = iter(list(items))
-
-        def work() -> None:
-            for item in shared:
-                function(item)
-
-        ends = [self._pool.submit(work) for _ in range(self.threads)]
-        errors = [end.exception() for end in ends]
-        for error in errors:
-            if error is not None:
-                raise error
+        """Call a function on every item and wait for all; this thread works too."""
+        _share(self._pool, self.threads - 1, function, list(items))

@@ -161,7 +161,9 @@ class MaskModel(Segmenter):
             wide = enlarged(chances, frame, small)
             wide = wide if inside is None else wide * inside
             mask = (wide >= self._level).view(np.uint8) * np.uint8(255)
-            scores = np.rint(SCALE * np.clip(wide, 0, 1)).astype(np.uint16)
+            wide = np.clip(wide, 0, 1)
+            wide *= SCALE
+            scores = np.rint(wide, out=wide).astype(np.uint16)
         else:
             mask = marked(chances, frame, small, self._level)
             mask = mask if inside is None else mask * inside

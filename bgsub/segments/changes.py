@@ -23,24 +23,15 @@ from bgsub.video.source import FrameSource
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
-_ENOUGH_KEYS = 60
-"""Key frames that show what lasts in a video, whatever their distance."""
-
-_BEHIND = 12
-"""Frames behind a key frame that are decoded for a sample."""
+_ENOUGH_KEYS = 60  # key frames that show what lasts in a video, whatever their distance
+_BEHIND = 12  # frames behind a key frame that are decoded for a sample
 
 
 class Film:
     """A video whose frames are looked up: by seeking where that is exact, or else in one pass.
 
-    Attributes
-    ----------
-    numbers : ndarray of int64, shape (n,)
-        Of the frames that are selected, from 1 in the video.
-    times : ndarray of float64, shape (n,)
-        Their seconds.
-    from_the_start : str
-        Why every part is decoded from the beginning; empty if frames can be sought.
+    `numbers` and `times` are those of the frames that are selected; `from_the_start` says why every
+    part is decoded from the beginning, and is empty if frames can be sought.
     """
 
     def __init__(self, source: FrameSource) -> None:
@@ -52,14 +43,12 @@ class Film:
                 self.from_the_start = found
             else:
                 self._index = found
-        if self._index is not None and isinstance(source, VideoFileSource):
-            times = self._index.times
-            numbers = np.arange(1, times.size + 1)
-            if not source.options.selection.is_everything:
-                wants = source.options.selection.picker().wants
-                chosen = [wants(place + 1, float(time_s)) for place, time_s in enumerate(times)]
-                numbers, times = numbers[chosen], times[chosen]
-        else:
+                numbers, times = np.arange(1, found.times.size + 1), found.times
+                if not source.options.selection.is_everything:
+                    wants = source.options.selection.picker().wants
+                    chosen = list(map(wants, numbers.tolist(), times.tolist()))
+                    numbers, times = numbers[chosen], times[chosen]
+        if self._index is None:
             if isinstance(source, IndexedSource):
                 pairs = source.moments()
             else:
@@ -134,42 +123,23 @@ class Film:
         return frames_at(self.source, places)
 
 
-LEAST_S, MOST_GLIMPSES = 0.25, 4000
-"""Seconds between the frames that are looked at, and their number at most."""
-
-_SMALL = 80 * 60
-"""Pixels that frames are scaled down to."""
-
-_BLOCK_S, _BLOCK_FRAMES = 4.0, 8
-"""Seconds and frames of a block at least."""
-
-_LASTING = 2
-"""Blocks for which a change must stay."""
-
-LIVELY = 8.0
-"""Grey levels from the median, in a tenth of the frames, from which a pixel is not quiet."""
-
+_LEAST_S, _MOST_GLIMPSES = 0.25, 4000  # seconds between frames that are looked at; their number
+_SMALL = 80 * 60  # pixels that frames are scaled down to
+_BLOCK_S, _BLOCK_FRAMES = 4.0, 8  # seconds and frames of a block at least
+_LASTING = 2  # blocks for which a change must stay
+_LIVELY = 8.0  # grey levels from the median, in a tenth of the frames, of a pixel that is not quiet
+# Grey levels by which a quiet pixel must differ, and the same in units of its liveliness.
 _LEAST_CHANGE, _LIVELY_CHANGE = 12.0, 4.0
-"""Grey levels by which a quiet pixel must differ, and the same in units of its liveliness."""
-
-_LEAST_SHARE = 0.005
-"""Share of the picture that must have changed."""
-
-_STIR = 0.25
-"""Lively pixels beside a changed region, as a share of it, from which somebody is there."""
-
-_GAIN, _OFFSET = 1.6, 40.0
-"""Factor and grey levels from which a change of light is another state."""
-
+_LEAST_SHARE = 0.005  # of the picture that must have changed
+_STIR = 0.25  # lively pixels beside a changed region, as a share of it, if somebody is there
+_GAIN, _OFFSET = 1.6, 40.0  # factor and grey levels from which a change of light is another state
+# Difference from a picture, as a share of that between two, up to which a frame is like it.
 _CLEAR = 0.5
-"""Difference from a picture, as a share of that between two, up to which a frame is like it."""
-
+# Small pixels from which the camera has moved, and share of the differences that this explains.
 _LEAST_SHIFT, _EXPLAINED = 0.3, 0.4
-"""Small pixels from which the camera has moved, and share of the differences that this explains."""
-
+# Share of the picture from which all of it has changed, and grey levels by which its median must
+# differ for it to be brighter or darker.
 _MOST_PICTURE, _OTHER_LIGHT = 0.4, 12.0
-"""Share of the picture from which all of it has changed, and grey levels by which its median must
-differ for it to be brighter or darker."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +161,7 @@ class _Block(NamedTuple):
     @property
     def quiet(self) -> Flags:
         """Pixels in which nothing moves."""
-        return self.stir <= max(LIVELY, 3.0 * float(np.quantile(self.stir, 0.25)))
+        return self.stir <= max(_LIVELY, 3.0 * float(np.quantile(self.stir, 0.25)))
 
 
 def _small_luma(frame: Frame) -> Bytes:
@@ -315,7 +285,7 @@ def find_changes(film: Film) -> list[Change]:
     -----
     Decodes some thousand frames, key frames where there are enough, and around each change all.
     """
-    frames = film.frames(film.spread(LEAST_S, MOST_GLIMPSES))
+    frames = film.frames(film.spread(_LEAST_S, _MOST_GLIMPSES))
     found = list(_changes_between(_blocks(frames)))
     size = film.source.input_size
     return [
@@ -375,7 +345,7 @@ def _first_behind(film: Film, found: _Found) -> int:
     between = numbers[(numbers >= found.low) & (numbers <= found.high)]
     around = _around(found.mask)
     after, most = found.after[around], _STIR * int(found.mask.sum())
-    limit = np.clip(_CLEAR * np.abs(after - found.before[around]), LIVELY, _LEAST_CHANGE)
+    limit = np.clip(_CLEAR * np.abs(after - found.before[around]), _LIVELY, _LEAST_CHANGE)
     limit[~found.mask[around]] = 2 * _LEAST_CHANGE
     first = int(between[0])
     is_next = False

@@ -4,78 +4,61 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bgsub.errors import InputError, OutputError, cannot_write, is_or_are
+from bgsub.errors import OutputError, cannot_write, is_or_are
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
-from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.activity import join_activity, join_heatmaps
-from bgsub.pipeline.advice import EMPTY, damage_findings, describe_outliers, sight_findings, spans
-from bgsub.pipeline.inputs import VIDEOS, needs_still, output_name, output_names
-from bgsub.pipeline.manifest import SCHEMA_VERSION, Stopwatch, load_manifest
-from bgsub.pipeline.objects import given_feedback, object_options
+from bgsub.pipeline.advice import (
+    EMPTY,
+    damage_findings,
+    describe_outliers,
+    numbers_in,
+    sight_findings,
+    spans,
+)
+from bgsub.pipeline.inputs import VIDEOS, output_name, output_names
+from bgsub.pipeline.manifest import SCHEMA_VERSION, Stopwatch, load_manifest, peak_memory
+from bgsub.pipeline.objects import given_feedback, object_facts, object_options
 from bgsub.pipeline.outcome import RunResult, commit
 from bgsub.pipeline.results import ResultsDirectory
-from bgsub.robustpca.rank import RankChoice
 from bgsub.segments.plan import SegmentPlan, segment_folder
 from bgsub.tracking.feedback import drop_alike
-from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded, describe
+from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded
 from bgsub.tracking.tables import read_frames
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__
-from bgsub.video.base import BadFrame
 from bgsub.video.clip import join_arrays, join_pictures, join_videos, link_or_copy
 
 Facts = Mapping[str, Any]
 
-_MERGED_S = 1.0
-"""Seconds between two events of whole frames below which they are one, as in `find_events`."""
+_MERGED_S = 1.0  # between two events of whole frames below which they are one, as in `find_events`
 
+# What is alike in all segments, or said of the video by its first one.
 _OF_ALL = (
     *("input", "frame_size", "cutoff", "padded_to_even_size", "mask_model", "score_level"),
     *("min_area", "versions"),
 )
-"""What is alike in all segments, or said of the video by its first one."""
-
+# What run.json says of every segment.
 _OF_EACH = (
     *("span", "k", "components", "objective", "iterations", "converged", "inliers", "fit_frames"),
     *("error_location", "error_scale", "threshold", "foreground_gain", "scene_change"),
 )
-"""What run.json says of every segment."""
-
 _SUMMED = ("used", "decoded", "bad", "doubtful", "outliers", "after_scene_change")
 
 
-@dataclass
-class _Damage:
-    """The damage of a video, as `bgsub.pipeline.advice` takes it."""
-
-    codec: str
-    bad_frames: list[BadFrame]
-    doubtful_frames: list[int]
-    unseen_damage: str
-    decoded: int
-
-
 def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
-    """Return the run.json of a video, but for its objects and outputs.
-
-    Parameters
-    ----------
-    plan : SegmentPlan
-    found : sequence of dict
-        The run.json of each segment.
-    """
+    """Return the run.json of a video, but for its objects and outputs, from those of segments."""
     segments = [
         {
             **{name: getattr(own, name) for name in ("number", "first", "last", "reason", "state")},
@@ -89,9 +72,6 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
     for name in _SUMMED:
         counts = [each["frames"].get(name) for each in found]
         frames[name] = None if None in counts else sum(counts)
-    doubtful = [
-        n for each in found for low, high in each["doubtful_frames"] for n in range(low, high + 1)
-    ]
     hints: dict[str, list[int]] = {}
     for number, each in enumerate(found, start=1):
         for hint in each["hints"]:
@@ -107,7 +87,7 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
         "input": {**first["input"], **plan.identity},
         "segments": segments,
         "bad_frames": [bad for each in found for bad in each["bad_frames"]],
-        "doubtful_frames": spans(doubtful),
+        "doubtful_frames": spans([number for each in found for number in numbers_in(each)]),
         "warnings": list(dict.fromkeys(text for each in found for text in each["warnings"])),
         "frames": frames,
         "events": None,
@@ -120,7 +100,7 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
         ],
         "stages_s": _summed(each["stages_s"] for each in found),
         "peak_memory_bytes": max(
-            manifests.peak_memory() or 0, *(each["peak_memory_bytes"] or 0 for each in found)
+            peak_memory() or 0, *(each["peak_memory_bytes"] or 0 for each in found)
         ),
     }
     events = _joined_events(found)
@@ -143,7 +123,7 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
     written = _summed(each.get("frames_written", {}) for each in found)
     if written:
         facts |= {"frames_passed": frames["used"], "frames_written": written}
-    return facts | {"findings": _findings(plan, facts, events, doubtful)}
+    return facts | {"findings": _findings(plan, facts, events)}
 
 
 def _summed(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -189,12 +169,9 @@ def _joined_events(found: Sequence[Facts]) -> list[Event]:
     return events
 
 
-def _findings(
-    plan: SegmentPlan, facts: Facts, events: Sequence[Event], doubtful: list[int]
-) -> list[str]:
+def _findings(plan: SegmentPlan, facts: Facts, events: Sequence[Event]) -> list[str]:
     used, flagged = int(facts["frames"]["used"] or 0), facts["frames"]["outliers"]
-    change, source = facts["scene_change"], facts["input"]
-    findings: list[str] = []
+    change, findings = facts["scene_change"], []
     if flagged is not None:
         since = None if change is None else int(change["first_frame"])
         findings += describe_outliers(events, flagged, used, since)
@@ -204,33 +181,20 @@ def _findings(
             what = f"from {since} to {segment['last']}, the end of segment {segment['number']}"
             findings.append(f"{what}, the scene stays different")
     findings = sight_findings(findings, facts, 0 if flagged is None else used)
-    bad = [BadFrame(bad["frame"], bad["time_s"], bad["reason"]) for bad in facts["bad_frames"]]
-    unseen, decoded = source.get("unseen_damage", ""), facts["frames"]["decoded"]
-    damage = _Damage(source.get("codec", ""), bad, doubtful, unseen, decoded)
-    return findings + damage_findings(damage, plan.options.source.on_bad_frame, is_fitted=True)
+    decoded, on_bad = facts["frames"]["decoded"], plan.options.source.on_bad_frame
+    return findings + damage_findings(facts, decoded, on_bad, is_fitted=True)
 
 
-MOST_ROWS = 6000
-"""Rows up to which all are drawn."""
-
-_STRETCHES = 1200
-"""Stretches of more, each some of a pixel wide."""
-
+MOST_ROWS = 6000  # up to which all are drawn
+_STRETCHES = 1200  # of more rows, each some of a pixel wide
 _NAMES = ("frame", "time_s", "error", "rmse", "score", "outlier")
 
 
 def read_overview(path: Path, rows: int, cutoff: float) -> ErrorTable:
-    """Read an errors.csv, of a long film the rows that an envelope is drawn from.
+    """Read an errors.csv with so many rows, of a long film those that an envelope is drawn from.
 
     That is of every stretch of a long video the frames of the lowest and the highest error and of
     both highest scores, so that memory does not grow with the number of rows.
-
-    Parameters
-    ----------
-    path : Path
-        As bgsub wrote it.
-    rows : int
-        How many there are.
     """
     size = 1 if rows <= MOST_ROWS else -(-rows // _STRETCHES)
     found: list[list[float]] = []
@@ -255,32 +219,20 @@ def read_overview(path: Path, rows: int, cutoff: float) -> ErrorTable:
     )
 
 
-_NEAR = 0.75
-"""Sizes of an object that it may be away from where it should be behind a border."""
-
-_LEAST_NEAR_PX = 6.0
-
-_LIKE = 3.0
-"""Factor by which its area may differ there."""
-
-_SPEED_S = 0.5
-"""Seconds before a border from which the speed of an object is taken."""
+# Sizes of an object, and pixels at least, that it may be away from where it should be behind a
+# border; the factor by which its area may differ there; seconds before it that tell its speed.
+_NEAR, _LEAST_NEAR_PX, _LIKE, _SPEED_S = 0.75, 6.0, 3.0, 0.5
 
 
 def join_errors(parts: Sequence[Path], out: Path) -> None:
     """Write the rows of several errors.csv under one header."""
     try:
         with out.open("wb") as target:
-            header = b""
             for path in parts:
                 with path.open("rb") as source:
-                    own = source.readline()
-                    header = header or own
-                    if own != header:
-                        raise InputError(f"{path}: has other columns than the segments before it")
-                    target.write(own if path == parts[0] else b"")
-                    while piece := source.read(1 << 20):
-                        target.write(piece)
+                    header = source.readline()
+                    target.write(header if path == parts[0] else b"")
+                    shutil.copyfileobj(source, target)
     except OSError as error:
         raise cannot_write(out, error) from error
 
@@ -356,52 +308,34 @@ def join_objects(
     frame_events: Sequence[Event],
     end_s: float,
 ) -> Recorded:
-    """Write the tables of objects of a film from those of its segments.
+    """Write the tables of objects of a film into a folder from the objects.csv of its segments.
 
-    Parameters
-    ----------
-    parts : sequence of Path
-        objects.csv of each segment.
-    folder : Path
-        Where the files are written.
-    area : tuple of four ints
-        x, y, width and height of what was looked at.
-    frame_events : sequence of Event
-        Events of whole frames, to be listed too.
-    end_s : float
-        Time of the film's last frame, whether it shows objects or not.
+    `area` is what was looked at; events of whole frames are listed too; `end_s` is the time of the
+    film's last frame, whether it shows objects or not.
     """
     tables = ObjectTables(folder, area, options)
     numbers = _TrackNumbers(options.max_gap_s)
     try:
         for path in parts:
             frames = read_frames(path)
-            early = _early(frames, options.max_gap_s)
+            early: list[list[Observation]] = []
             heads: dict[int, Observation] = {}
-            for seen in (each for frame in early for each in frame):
-                heads.setdefault(seen.track, seen)
+            for frame in frames:  # those that lie within a gap of the first one
+                early.append(frame)
+                for seen in frame:
+                    heads.setdefault(seen.track, seen)
+                if frame[0].time_s - early[0][0].time_s > options.max_gap_s:
+                    break
             numbers.begin(heads.values())
             for frame in chain(early, frames):
                 tables.add([numbers.number(seen) for seen in frame])
                 numbers.forget(frame[0].time_s)
-        tracks, found = tables.finish(frame_events, end_s)
+        return tables.finish(frame_events, end_s)
     finally:
         tables.close()
-    return Recorded(tuple(tracks), tuple(found), tables.rows)
 
 
-def _early(frames: Iterator[list[Observation]], gap_s: float) -> list[list[Observation]]:
-    """Take off the frames that lie within a gap of the first one."""
-    taken: list[list[Observation]] = []
-    for frame in frames:
-        taken.append(frame)
-        if frame[0].time_s - taken[0][0].time_s > gap_s:
-            break
-    return taken
-
-
-MODELS = "models"
-"""Folder with the models of all segments."""
+MODELS = "models"  # folder with the models of all segments
 
 
 def joined_names(options: RunOptions) -> list[str]:
@@ -414,11 +348,8 @@ def join_segments(
 ) -> RunResult:
     """Join the segments in the hidden folder of `out`; `results` has the names of `joined_names`.
 
-    OutputError if a segment is missing.
-
-    Notes
-    -----
-    Memory does not grow with the number of frames, but with that of segments, tracks and events.
+    OutputError if a segment is missing. Memory does not grow with the number of frames, but with
+    that of segments, tracks and events.
     """
     missing = plan.missing(out)
     if missing:
@@ -432,16 +363,21 @@ def join_segments(
     with watch.stage("join"):
         _join_frames(folders, facts, results, options)
         facts |= _join_tables(folders, facts, results, options)
-        if needs_still(options):
-            # Of the segment of most frames.
-            name = output_name("still", options)
-            link_or_copy(folders[frames.index(max(frames))] / name, results.stage(name))
+        longest = folders[frames.index(max(frames))]
+        for output in ("still", "spectrum"):
+            name = output_name(output, options)
+            if (longest / name).is_file():
+                link_or_copy(longest / name, results.stage(name))
         if "heatmap" in options.outputs:
             join_heatmaps(folders, frames, results.stage(""))
-        if "spectrum" in options.outputs:
-            _plot_spectrum(found, facts, results, options)
         if "model" in options.outputs:
-            _gather_models(folders, results.stage(MODELS))
+            models = results.stage(MODELS)
+            try:
+                models.mkdir()
+                for number, folder in enumerate(folders, start=1):
+                    link_or_copy(folder / "model.npz", models / f"{number:04d}.npz")
+            except OSError as error:
+                raise cannot_write(models, error) from error
     facts["stages_s"] = {**facts["stages_s"], **watch.seconds}
     return commit(results, facts, watch, with_page="report" in options.outputs)
 
@@ -470,10 +406,7 @@ def _join_frames(
 
 
 def _join_tables(
-    folders: Sequence[Path],
-    facts: Facts,
-    results: ResultsDirectory,
-    options: RunOptions,
+    folders: Sequence[Path], facts: Facts, results: ResultsDirectory, options: RunOptions
 ) -> dict[str, Any]:
     """Join the tables; give what is found of objects."""
     found: dict[str, Any] = {}
@@ -494,28 +427,16 @@ def _join_tables(
         feedback = given_feedback(options, (int(source["width"]), int(source["height"])))
         if feedback is not None:
             joined = drop_alike(folder, joined, feedback, area, watched, events, end_s)
-            found |= feedback.facts()
         if "activity" in options.outputs:
             join_activity(folders, folder, watched.regions, joined.events)
-        kinds = [event.kind for event in joined.events]
-        summary = describe(joined)
-        found["objects"] = {
-            "observations": joined.observations,
-            "tracks": len(joined.tracks),
-            "events": {kind: kinds.count(kind) for kind in ("object", "frame", "both")},
-            "summary": summary,
-        }
-        told = [found["feedback"]["summary"]] if "feedback" in found else []
-        found["findings"] = [*facts["findings"], summary, *told]
+        found = object_facts(joined, feedback)
+        summaries = [found[name]["summary"] for name in ("objects", "feedback") if name in found]
+        found["findings"] = [*facts["findings"], *summaries]
     return found
 
 
 def _plot(
-    path: Path,
-    events: list[Event],
-    facts: Facts,
-    results: ResultsDirectory,
-    options: RunOptions,
+    path: Path, events: list[Event], facts: Facts, results: ResultsDirectory, options: RunOptions
 ) -> None:
     """Draw errors.png with the borders of the segments."""
     # Takes longer to import than many joins.
@@ -535,48 +456,3 @@ def _plot(
         film=Film(used, outliers, borders),
     )
     write_plot(results.stage(name), data)
-
-
-def _plot_spectrum(
-    found: Sequence[Facts], facts: Facts, results: ResultsDirectory, options: RunOptions
-) -> None:
-    """Draw spectrum.png: the median of all segments, and what they fill around it."""
-    from bgsub.report.plots import render_spectrum, write_plot
-
-    curves = ("gains", "held_out", "spectrum")
-    parts = [
-        RankChoice(**{**plain, **{name: np.array(plain[name], float) for name in curves}})
-        for plain in (each["rank_choice"] for each in found if "rank_choice" in each)
-    ]
-
-    def median(curves: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-        shortest = min(curve.size for curve in curves)
-        values = [curve[:shortest] for curve in curves]
-        return np.asarray(np.median(values, axis=0), dtype=np.float64)
-
-    data = render_spectrum(
-        RankChoice(
-            rank=round(float(np.median([part.rank for part in parts]))),
-            gains=median([part.gains for part in parts]),
-            held_out=median([part.held_out for part in parts]),
-            spectrum=median([part.spectrum for part in parts]),
-            n_rows=sum(part.n_rows for part in parts),
-            n_inliers=sum(part.n_inliers for part in parts),
-            reason="",
-        ),
-        round(float(np.median([manifest["k"] for manifest in found]))),
-        title=f"{facts['input']['name']}, median of {len(found)} segments",
-        plot_format=options.plot_format,
-        parts=parts,
-    )
-    write_plot(results.stage(output_name("spectrum", options)), data)
-
-
-def _gather_models(folders: Sequence[Path], out: Path) -> None:
-    """Put the models of all segments into one folder."""
-    try:
-        out.mkdir()
-        for number, folder in enumerate(folders, start=1):
-            link_or_copy(folder / "model.npz", out / f"{number:04d}.npz")
-    except OSError as error:
-        raise cannot_write(out, error) from error

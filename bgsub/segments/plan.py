@@ -10,9 +10,9 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,28 +21,24 @@ from bgsub.errors import BgsubError, InputError, cannot_write
 from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import RunOptions
 from bgsub.pipeline.inputs import needs_fit, needs_still, open_input
-from bgsub.pipeline.manifest import input_identity
 from bgsub.pipeline.results import is_complete
 from bgsub.runtime.files import write_file
-from bgsub.segments.changes import Film, find_changes
 from bgsub.version import __version__
 from bgsub.video.film_index import Entry, Place
 from bgsub.video.selection import Position, parse_step
 from bgsub.video.source import Footage
+
+if TYPE_CHECKING:
+    from bgsub.segments.changes import Film
 
 notes = logging.getLogger("bgsub.notes")
 
 AUTO_FRAMES = 15_000
 """Frames up to which ``auto`` leaves a video as it is, and that it makes segments of at most."""
 
-_LEAST = 50
-"""Frames that a segment has at least: fewer are no fit to speak of."""
-
-LEAST_FITTED = 500
-"""Frames that are fitted of every segment, if it has so many."""
-
-_BORROWED = 0.6
-"""Share of them that are the neighbours': what stays through a segment is the smaller part."""
+_LEAST = 50  # frames of a segment: fewer are no fit to speak of
+_LEAST_FITTED = 500  # frames that are fitted of every segment, if it has so many
+_BORROWED = 0.6  # share of them that are the neighbours': what stays for all of it is the smaller
 
 FOLDER, PLAN = ".segments", "plan.json"
 """Where segments wait to be joined, within the folder of results, and the plan among them."""
@@ -50,8 +46,8 @@ FOLDER, PLAN = ".segments", "plan.json"
 _VERSION = 2
 _SEGMENT = re.compile("[0-9]{4,}")
 
+# Options that say where and how fast a run is done: its results are the same.
 _WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
-"""Options that say where and how fast a run is done: its results are the same."""
 
 _OF_OBJECTS = frozenset({"objects", "tracks", "events"})
 
@@ -60,24 +56,11 @@ _OF_OBJECTS = frozenset({"objects", "tracks", "events"})
 class Segment:
     """A part of a video that is run by itself.
 
-    Attributes
-    ----------
-    number : int
-        From 1.
-    first : int
-        Its first frame, a number of the video, from 1.
-    last : int or None
-        Its last one, included; None is the end of what is selected.
-    reason : str
-        Why it begins where it does.
-    state : int
-        Of the scene; segments of one state follow each other.
-    entry : Entry or None
-        Where decoding may begin; None is the start of the video.
-    fit_frames : int or None
-        Frames that are fitted where no option says how many; None is as in any run.
-    before, after : tuple of Place
-        Frames of the neighbours that are fitted with its own.
+    Numbers count from 1; `last` is included, and None is the end of what is selected. Segments of
+    one state of the scene follow each other. Decoding may begin at the `entry`; None is the start
+    of the video. `fit_frames` counts those that are fitted where no option says how many (None is
+    as in any run), and `before` and `after` are frames of the neighbours that are fitted with its
+    own.
     """
 
     number: int
@@ -90,13 +73,9 @@ class Segment:
     before: tuple[Place, ...] = ()
     after: tuple[Place, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
-        return {**asdict(self), "entry": None if self.entry is None else list(self.entry)}
-
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
-        """Make one from what `to_json` gave."""
+        """Make one of the fields that a plan was saved with."""
         entry = plain["entry"]
         places = {
             name: tuple(Place(*place) for place in plain[name]) for name in ("before", "after")
@@ -107,7 +86,7 @@ class Segment:
 def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
     """Divide a video into segments; it is one where the video is too short for two.
 
-    Their fits share the frames of one fit by length, but each has `LEAST_FITTED`, or as many as
+    Their fits share the frames of one fit by length, but each has 500 frames, or as many as
     ``--fit-frames`` says; of these, some are the neighbours' in the same state of the scene. With
     ``--fit-frames all`` a fit is that of the frames of the segment, and of no others.
 
@@ -116,6 +95,8 @@ def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
     BgsubError
         As for `bgsub.open_source`.
     """
+    from bgsub.segments.changes import Film  # short videos do without
+
     film = Film(open_input(footage, options))
     begins = _begins(film, options)
     if film.from_the_start and len(begins) > 1:
@@ -130,7 +111,7 @@ def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
     segments = []
     for i, (place, reason, state) in enumerate(begins):
         size = edges[i + 1] - place
-        fitted = max(LEAST_FITTED, round(AUTO_FIT_FRAMES * size / total))
+        fitted = max(_LEAST_FITTED, round(AUTO_FIT_FRAMES * size / total))
         if isinstance(options.fit_frames, int):
             fitted = options.fit_frames
         found: dict[int, tuple[Place, ...]] = {}
@@ -162,6 +143,8 @@ def _begins(film: Film, options: RunOptions) -> list[tuple[int, str, int]]:
     total, is_auto = film.numbers.size, options.segment == "auto"
     if is_auto and total <= AUTO_FRAMES:
         return [(0, "beginning", 1)]
+    from bgsub.segments.changes import find_changes
+
     states = [(0, "beginning")]
     for change in find_changes(film):
         place = int(np.searchsorted(film.numbers, change.first))
@@ -183,25 +166,14 @@ def equal_parts(times: NDArray[np.float64], length: Position) -> list[int]:
 
     What is left at the end is a part if it has half the length and enough frames, or else belongs
     to the part before it.
-
-    Parameters
-    ----------
-    times : ndarray of shape (n,)
-        Of the frames, in seconds.
-    length : Position
-        In frames or in seconds.
     """
-    n = times.size
-    if length.frame is not None:
-        step = max(length.frame, _LEAST)
-        starts = np.arange(0, n, step)
-        is_long = 2 * (n - int(starts[-1])) >= step
-    else:
-        seconds, since = float(length.seconds or 0.0), times - times[0]
-        steps = np.arange(0.0, since[-1] + seconds, seconds)
-        starts = np.unique(np.searchsorted(since, steps - 1e-6))
-        starts = starts[starts < n]
-        is_long = 2 * (since[-1] - since[starts[-1]]) >= seconds
+    n, by_frames = times.size, length.frame is not None
+    since = np.arange(n) if by_frames else times - times[0]
+    step = max(length.frame or 0, _LEAST) if by_frames else float(length.seconds or 0.0)
+    begins = np.arange(0.0, since[-1] + step, step)
+    starts = np.unique(np.searchsorted(since, begins - 1e-6))
+    starts = starts[starts < n]
+    is_long = 2 * (since[-1] - since[starts[-1]] + by_frames) >= step
     kept = [0]
     for start in starts[1:].tolist():
         if start - kept[-1] >= _LEAST:
@@ -215,32 +187,14 @@ def equal_parts(times: NDArray[np.float64], length: Position) -> list[int]:
 class SegmentPlan:
     """How a video is run in segments.
 
-    Attributes
-    ----------
-    identity : dict
-        What `bgsub.pipeline.manifest.input_identity` gives for the video.
-    options : RunOptions
-        Of the run that all segments together are.
-    segments : tuple of Segment
-        In order.
-    directory : str
-        The working directory of whoever made the plan.
+    `identity` is what `input_identity` gives for it, `options` are those of the run that all
+    segments together are, `directory` is the working directory of whoever made the plan.
     """
 
     identity: dict[str, Any]
     options: RunOptions
-    segments: tuple[Segment, ...]
-    directory: str
-
-    @classmethod
-    def draft(cls, footage: Footage, options: RunOptions) -> Self:
-        """Begin a plan, without segments yet: what the video is, and what is asked for."""
-        directory = os.getcwd()  # noqa: PTH109 - text
-        return cls(input_identity(footage), options, (), directory)
-
-    def divided(self, footage: Footage) -> Self:
-        """Divide the video of a plan into segments; see `segments_of` for the errors."""
-        return replace(self, segments=segments_of(footage, self.options))
+    segments: tuple[Segment, ...] = ()
+    directory: str = field(default_factory=os.getcwd)
 
     @property
     def fingerprint(self) -> str:
@@ -280,12 +234,6 @@ class SegmentPlan:
         numbers = (segment.number for segment in self.segments)
         return [number for number in numbers if not is_complete(segment_folder(out, number))]
 
-    def begins(self) -> str:
-        """List where segments begin and why, but for the first one, as many as a line holds."""
-        shown = [f"{each.first} ({each.reason})" for each in self.segments[1:6]]
-        more = ", …" if len(self.segments) > 6 else ""
-        return ", ".join([str(self.segments[0].first), *shown]) + more
-
     def to_json(self) -> dict[str, Any]:
         """Return the plan as plain JSON values."""
         return {
@@ -295,7 +243,7 @@ class SegmentPlan:
             "input": self.identity,
             "directory": self.directory,
             "options": self.options.to_json(),
-            "segments": [segment.to_json() for segment in self.segments],
+            "segments": [asdict(segment) for segment in self.segments],
         }
 
     @classmethod

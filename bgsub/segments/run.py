@@ -23,7 +23,7 @@ from bgsub.pipeline.inputs import (
     no_progress,
     open_input,
 )
-from bgsub.pipeline.manifest import Stopwatch
+from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.outcome import RunResult
 from bgsub.pipeline.results import ResultsDirectory, is_complete
 from bgsub.runtime.limits import give_back
@@ -55,13 +55,7 @@ def run_segments(
     *,
     jobs: int = 1,
 ) -> None:
-    """Run segments one after the other; progress counts the frames of all of them together.
-
-    Raises
-    ------
-    BgsubError
-        As for `bgsub.run`.
-    """
+    """Run segments one after the other; progress counts the frames of all of them together."""
     options = [plan.segment_options(number) for number in numbers]
     sizes = [open_input(footage, one).frames_estimate for one in options]
     total = None if None in sizes else sum(size or 0 for size in sizes)
@@ -96,26 +90,9 @@ def run_segment(
     """Run a segment into its folder; does nothing if its results are there.
 
     Two processes may try the same segment: both write aside, and the first one that is ready puts
-    its results in place.
-
-    Parameters
-    ----------
-    out : Path
-        The folder of results, with a plan.
-    number : int
-        Of the segment, from 1.
-    plan : SegmentPlan, optional
-        Read from the folder if not given.
-    footage : path or ndarray, optional
-        The video, where it is no file or has another path here.
-    jobs : int
-        Segments that are run at the same time on this machine, which share threads and memory.
-    progress : callable, optional
-
-    Raises
-    ------
-    BgsubError
-        As for `bgsub.run`.
+    its results in place. The plan is read from the folder if it is not given; footage is given
+    where it is no file or has another path here; `jobs` are the segments that are run at the same
+    time on this machine, and share its threads and memory.
     """
     plan = load_plan(out) if plan is None else plan
     folder = segment_folder(out, number)
@@ -195,13 +172,8 @@ def run(
 def prepare(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan | None:
     """Make the plan of a video, or take the one that is there; None where it is one piece.
 
-    Raises
-    ------
-    OutputError
-        If the folder cannot be written, or holds segments of an earlier run that are not to be
-        replaced, or not those of this input and these options.
-    BgsubError
-        As for `bgsub.open_source`.
+    OutputError if the folder cannot be written, or holds segments of an earlier run that are not to
+    be replaced, or not those of this input and these options.
     """
     if is_one_piece(footage, options):
         return None
@@ -224,7 +196,7 @@ def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:
         done = len(earlier.segments) - len(earlier.missing(out))
         message = f"{out}: holds {done} of {len(earlier.segments)} segments of a run that stopped"
         raise OutputError(f"{message}; go on with --resume, or begin anew with --force")
-    draft = SegmentPlan.draft(footage, options)
+    draft = SegmentPlan(input_identity(footage), options)
     if earlier is not None and options.resume and earlier.fingerprint == draft.fingerprint:
         return replace(draft, segments=earlier.segments)
     if earlier is not None and not options.force:
@@ -232,7 +204,7 @@ def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:
         raise OutputError(f"{message}; give the same, or begin anew with --force")
     if clear(out):
         notes.info("%s: removed the segments that a stopped run had left there", out)
-    plan = draft.divided(footage)
+    plan = replace(draft, segments=segments_of(footage, options))
     if len(plan.segments) > 1:
         plan.save(out)
     return plan
@@ -241,20 +213,19 @@ def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:
 def announce(plan: SegmentPlan, out: Path) -> None:
     """Log in one line where segments begin, and what is finished already."""
     total, name, missing = len(plan.segments), plan.identity["name"], plan.missing(out)
-    notes.info("%s: %d segments, which begin at frame %s", name, total, plan.begins())
+    begins = [
+        f"{each.first} ({each.reason})" if i else str(each.first)
+        for i, each in enumerate(plan.segments[:6])
+    ]
+    shown = ", ".join(begins) + (", …" if total > 6 else "")
+    notes.info("%s: %d segments, which begin at frame %s", name, total, shown)
     if len(missing) < total:
         done = total - len(missing)
         notes.info("%s: %d of %d segments are finished already and are taken", out, done, total)
 
 
 def finish(out: Path, plan: SegmentPlan, watch: Stopwatch | None = None) -> RunResult:
-    """Join the segments of a video, and remove them.
-
-    Raises
-    ------
-    OutputError
-        If a segment is missing, or the results cannot be written.
-    """
+    """Join the segments of a video, and remove them; OutputError if one is missing."""
     from bgsub.segments.join import join_segments, joined_names
 
     names, force = joined_names(plan.options), plan.options.force
@@ -283,17 +254,10 @@ def is_one_piece(footage: Footage, options: RunOptions) -> bool:
 def segment_needs(footage: Footage, options: RunOptions) -> list[tuple[Segment, MemoryNeed]]:
     """Divide a video as a run would, and count what each segment takes; nothing where it is one.
 
-    Raises
-    ------
-    BgsubError
-        As for `bgsub.open_source`.
-
-    Notes
-    -----
     Looks through the video for lasting changes, and opens it once for every segment.
     """
     segments = () if is_one_piece(footage, options) else segments_of(footage, options)
-    plan, needs = SegmentPlan({}, options, segments, ""), []
+    plan, needs = SegmentPlan({}, options, segments), []
     for segment in segments if len(segments) > 1 else ():
         own = plan.segment_options(segment.number)
         source = open_input(footage, own)
@@ -316,25 +280,10 @@ def models_in(folder: Path) -> list[Path]:
 
 
 def choose_model(models: list[Path], footage: Footage, options: RunOptions) -> Path:
-    """Choose the model that leaves the least of the footage unexplained.
+    """Choose the model, of one film, that leaves the least of the footage unexplained.
 
-    Parameters
-    ----------
-    models : list of Path
-        At least one, all of one film.
-    footage : path or ndarray
-    options : RunOptions
-
-    Returns
-    -------
-    Path
-        That with the lowest median error on frames that are spread over the footage; the first
-        of equals.
-
-    Raises
-    ------
-    InputError
-        If a model is damaged, or of another size than the footage.
+    That with the lowest median error on frames that are spread over the footage; the first of
+    equals. InputError if a model is damaged, or of another size than the footage.
     """
     if len(models) == 1:
         return models[0]

@@ -47,19 +47,9 @@ class Absorber:
     the mask whose pixels have been steady for `seconds` is absorbed: from then on these pixels are
     background while they show their colour, until they have shown something else for as long.
 
-    Parameters
-    ----------
-    height, width : int
-        Of the masks.
-    seconds : float
-        Time without change after which a region is absorbed.
-    min_area : int
-        Pixels of the smallest region that is left beside what was absorbed.
-
-    Notes
-    -----
-    Each frame: O(h·w) for the labels of the mask, O(foreground pixels) for the rest. Memory: 16
-    bytes a pixel.
+    `min_area` are the pixels of the smallest region that is left beside what was absorbed. Each
+    frame takes O(h·w) for the labels of the mask and O(foreground pixels) for the rest, and memory
+    16 bytes a pixel.
     """
 
     def __init__(self, height: int, width: int, seconds: float, min_area: int = 0) -> None:
@@ -73,21 +63,10 @@ class Absorber:
         self._last = self._drifted = 0.0
 
     def apply(self, mask: Bytes, picture: Bytes, time_s: float) -> Bytes:
-        """Return the mask of the next frame without what has come to rest.
+        """Return the mask of the next frame, 0 or 255, without what has come to rest.
 
-        Parameters
-        ----------
-        mask : ndarray of shape (h, w), uint8
-            0 or 255.
-        picture : ndarray of shape (h, w) or (h, w, 3), uint8
-            The frame; where there is none the mask itself, which is steady while it is foreground.
-        time_s : float
-            Times never go back.
-
-        Returns
-        -------
-        ndarray of shape (h, w), uint8
-            The mask that was given where nothing is absorbed.
+        That is the mask itself where nothing is absorbed. The picture is the frame, (h, w) or
+        (h, w, 3); where there is none, the mask, which is steady while it is foreground.
         """
         if self._start is None:
             self._start = self._last = time_s

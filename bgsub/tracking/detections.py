@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,24 +35,12 @@ _CHILD, _PARENT = 2, 3
 
 @dataclass(frozen=True, eq=False)
 class Detection:
-    """One connected region of a mask.
+    """One connected region of a mask, in pixels of it.
 
-    Attributes
-    ----------
-    box : Box
-        In pixels of the mask.
-    cx, cy : float
-        Centroid in pixels of the mask; the centre of the upper left pixel is (0.5, 0.5).
-    area : float
-        Its pixels.
-    score : float
-        Mean probability of its pixels to be foreground; NaN where that is not known.
-    sign : {"brighter", "darker", "mixed", ""}
-        Against the background; empty where that is not known.
-    color : ndarray of shape (c,), float
-        Mean blue, green and red, or grey; empty where the picture is not known.
-    inside : ndarray of shape (height, width), bool, optional
-        Which pixels of the box belong to it.
+    `cx`, `cy` is its centroid, where the centre of the upper left pixel is (0.5, 0.5); `score` the
+    mean probability of its pixels, NaN where that is not known; `sign` against the background and
+    the mean `color`, BGR or grey, are empty where they are not known. `inside` tells which pixels
+    of the box, (height, width), belong to it.
     """
 
     box: Box
@@ -76,36 +64,29 @@ def find_detections(
     scores: NDArray[np.uint8] | NDArray[np.uint16] | None = None,
     score_level: int = 1,
 ) -> list[Detection]:
-    """Find the 8-connected regions of a mask.
+    """Find the 8-connected regions of a mask, in the order in which a reader would meet them.
 
     Parameters
     ----------
     mask : ndarray of shape (h, w), uint8
         0 is background, anything else foreground.
     min_area, max_area : int
-        Regions of fewer or more pixels are left out; None is no limit.
+        Regions of fewer or more pixels are left out.
     picture : ndarray of shape (h, w) or (h, w, 3), uint8, optional
         For the colour of each region.
-    luma : ndarray of shape (h, w), uint8, optional
-        The frame in grey, for the sign.
-    background : ndarray of shape (h, w) or (h, w, 3), uint8, optional
-        What the sign is against; BGR or grey.
+    luma, background : ndarray of uint8, optional
+        The frame in grey, and what the sign is against, BGR or grey.
     scores : ndarray of shape (h, w), uint8 or uint16, optional
         Probabilities, 255 being 1; or, of 16 bits, multiples of a threshold.
     score_level : int
         Of 16 bits the score that is one threshold, where the probability is a half.
-
-    Returns
-    -------
-    list of Detection
-        In the order in which a reader of the picture meets them.
 
     Notes
     -----
     O(h·w) to follow the outlines, and the area of each region's box for its area, centroid and
     score. Colour and sign of a large region are those of some of its rows.
     """
-    outlines, tree = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
+    outlines, tree = _outlines(mask, cv2.RETR_CCOMP)
     outer = [i for i in range(len(outlines)) if tree[0, i, _PARENT] < 0]
     regions = [_region(mask, outlines[i], has_holes=tree[0, i, _CHILD] >= 0) for i in outer]
     if not regions:
@@ -119,7 +100,7 @@ def find_detections(
             continue
         height, width = inside.shape
         part = (slice(y, y + height), slice(x, x + width))
-        rows = _telling_rows(area, height)
+        rows = slice(None, None, max(1, min(area // _ENOUGH, height // _LEAST_ROWS)))
         sign: Sign = ""
         if luma is not None and background is not None:
             sign = _sign(luma[part][rows], background[part][rows], inside[rows])
@@ -143,19 +124,18 @@ def with_weak_regions(
 ) -> Bytes:
     """Return a mask with the regions that were too small for it, but for those beside larger ones.
 
-    Parameters
-    ----------
-    mask, scores, score_level
-        As for `find_detections`.
+    Arguments as for `find_detections`.
     """
     level = _EVEN if scores.dtype == np.uint8 else score_level
     raw = (scores >= level).view(np.uint8) * np.uint8(255)
-    outlines, _ = cv2.findContours(raw, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    outlines, _ = _outlines(raw, cv2.RETR_EXTERNAL)
     most, result = 4 * LEAST_SHARE * mask.size, mask
     for outline in outlines[:_MOST_WEAK]:
         _, _, width, height = cv2.boundingRect(outline)
         if len(outline) < 2 or width * height > 2 * most:
             continue
+        if mask[outline[:, 0, 1], outline[:, 0, 0]].any():
+            continue  # it is one of the mask
         x, y, inside = cut_out(raw, outline)
         if cv2.countNonZero(inside) > most:
             continue
@@ -172,6 +152,15 @@ def with_weak_regions(
     return result
 
 
+def _outlines(mask: Bytes, mode: int) -> tuple[Sequence[cv2.typing.MatLike], Any]:
+    """Return what `cv2.findContours` does, which takes longer the more there is around them."""
+    x, y, width, height = cv2.boundingRect(mask)
+    part = mask[y : y + height, x : x + width]
+    if not part.size:
+        return [], None
+    return cv2.findContours(part, mode, cv2.CHAIN_APPROX_SIMPLE, offset=(x, y))
+
+
 def _moments(inside: Bytes, x: int, y: int) -> tuple[int, float, float]:
     """Return the area and the centroid of a region whose box begins at x and y."""
     moments = cv2.moments(inside, binaryImage=True)
@@ -179,11 +168,6 @@ def _moments(inside: Bytes, x: int, y: int) -> tuple[int, float, float]:
     cx = (round(moments["m10"]) + area * x) / area + 0.5
     cy = (round(moments["m01"]) + area * y) / area + 0.5
     return area, cx, cy
-
-
-def _telling_rows(area: int, height: int) -> slice:
-    """Choose the rows of a region's box that say what colour and sign it has."""
-    return slice(None, None, max(1, min(area // _ENOUGH, height // _LEAST_ROWS)))
 
 
 def _region(mask: Bytes, outline: cv2.typing.MatLike, *, has_holes: bool) -> tuple[int, int, Bytes]:

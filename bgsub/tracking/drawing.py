@@ -31,15 +31,10 @@ def enlargement(width: int, height: int) -> int:
 def draw_objects(
     picture: Bytes, objects: Sequence[Observation], *, size: tuple[int, int] | None = None
 ) -> Bytes:
-    """Draw boxes with track numbers on a copy of a picture.
+    """Draw boxes with track numbers on a copy of a picture, (h, w) or (h, w, 3).
 
-    Parameters
-    ----------
-    picture : ndarray of shape (h, w) or (h, w, 3), uint8
-    objects : sequence of Observation
-        In pixels of the picture. Every box has a dark rim, so that it shows on any ground.
-    size : tuple of int, optional
-        Width and height of the result; None enlarges by `enlargement`.
+    Objects are in pixels of the picture; every box has a dark rim, so that it shows on any ground.
+    `size` is width and height of the result; None enlarges by `enlargement`.
     """
     height, width = picture.shape[:2]
     if size is None:

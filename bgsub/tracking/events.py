@@ -6,7 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
@@ -14,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError
 from bgsub.outliers.events import Event
+from bgsub.runtime.files import read_json
 from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import Observation
@@ -67,65 +67,43 @@ class SceneEvent:
         return {name: each for name, each in plain.items() if name != "region" or each is not None}
 
 
-@dataclass
-class _Open:
-    """An event that may go on."""
-
-    first: Observation
-    last: Observation
-    peak: Observation
-    area: float
-    box: Box
-    tracks: set[int] = field(default_factory=set)
-
-
 class EventCollector:
     """Group the objects of frames into events, as the frames come.
 
-    Parameters
-    ----------
-    merge_gap_s : float
-        Events with at most so many seconds between them become one.
+    Events with at most `merge_gap_s` between them become one.
     """
 
     def __init__(self, merge_gap_s: float = 1.0) -> None:
         self._gap = merge_gap_s
-        self._open: _Open | None = None
+        self._open: SceneEvent | None = None
+        self._tracks: set[int] = set()
         self._done: list[SceneEvent] = []
 
     def add(self, objects: Sequence[Observation]) -> None:
         """Take in the objects of the next frame."""
         if not objects:
             return
-        first = objects[0]
-        now = self._open
-        if now is not None and not self._goes_on(now.last, first):
-            self._close()
-            now = None
-        area = _total_area(objects)
+        frame, time_s = objects[0].frame, objects[0].time_s
+        # Objects that have merged share a region, which counts once.
+        merged = {each.area for each in objects if each.merged}
+        area = sum(merged) + sum(each.area for each in objects if not each.merged)
         box = surround(each.box for each in objects)
-        if now is None:
-            now = self._open = _Open(first, first, first, area, box)
-        elif area > now.area:
-            now.peak, now.area = first, area
-        now.last = first
-        now.box = surround([now.box, box])
-        now.tracks.update(each.track for each in objects)
-
-    def _goes_on(self, last: Observation, first: Observation) -> bool:
-        """Return whether there is no gap between two frames, or one that does not count."""
-        return first.frame - last.frame <= 1 or first.time_s - last.time_s <= self._gap
+        times = (frame, frame, time_s, time_s, frame, time_s)
+        now, before = SceneEvent(0, "object", *times, area, box=box), self._open
+        if before is not None and (
+            frame - before.last_frame <= 1 or time_s - before.end_s <= self._gap
+        ):
+            self._open = _join(before, now)
+        else:
+            self._close()
+            self._open = now
+        self._tracks.update(each.track for each in objects)
 
     def _close(self) -> None:
-        now, self._open = self._open, None
-        if now is None:
-            return
-        frames = (now.first.frame, now.last.frame, now.first.time_s, now.last.time_s)
-        peak = (now.peak.frame, now.peak.time_s, now.area)
-        tracks = tuple(sorted(now.tracks))
-        self._done.append(
-            SceneEvent(len(self._done) + 1, "object", *frames, *peak, tracks, now.box)
-        )
+        if self._open is not None:
+            tracks, number = tuple(sorted(self._tracks)), len(self._done) + 1
+            self._done.append(replace(self._open, number=number, tracks=tracks))
+        self._open, self._tracks = None, set()
 
     def finish(self) -> list[SceneEvent]:
         """End the event that is going on, and return all in order of time."""
@@ -140,16 +118,10 @@ def with_frame_events(objects: Sequence[SceneEvent], frames: Sequence[Event]) ->
     """
     plain = [
         SceneEvent(
-            number=0,
-            kind="frame",
-            first_frame=event.first_frame,
-            last_frame=event.last_frame,
-            start_s=event.start_s,
-            end_s=event.end_s,
-            peak_frame=event.peak_frame,
-            peak_s=event.peak_time_s,
+            *(0, "frame", each.first_frame, each.last_frame, each.start_s, each.end_s),
+            *(each.peak_frame, each.peak_time_s),
         )
-        for event in frames
+        for each in frames
     ]
     joined: list[SceneEvent] = []
     for event in sorted([*objects, *plain], key=lambda each: (each.first_frame, each.last_frame)):
@@ -177,12 +149,6 @@ def _join(one: SceneEvent, two: SceneEvent) -> SceneEvent:
     )
 
 
-def _total_area(objects: Sequence[Observation]) -> float:
-    """Add up areas; objects that have merged share a region, which counts once."""
-    merged = {each.area for each in objects if each.merged}
-    return sum(merged) + sum(each.area for each in objects if not each.merged)
-
-
 EVENT_COLUMNS = (
     *("event", "kind", "first_frame", "last_frame", "start_s", "end_s", "peak_frame"),
     *("area", "tracks", "x", "y", "width", "height"),
@@ -191,20 +157,8 @@ EVENT_COLUMNS = (
 
 
 def read_events(path: Path) -> list[SceneEvent]:
-    """Read events.json.
-
-    Raises
-    ------
-    InputError
-        If it is something else; says what is wrong.
-    """
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-        return [_from_dict(each) for each in plain["events"]]
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise InputError(f"{path}: is no events.json of bgsub ({error!r})") from error
+    """Read events.json; raises InputError if it is something else."""
+    return read_json(path, "events.json of bgsub", lambda it: [_from_dict(e) for e in it["events"]])
 
 
 def _from_dict(plain: dict[str, Any]) -> SceneEvent:
@@ -254,18 +208,10 @@ def event_row(event: SceneEvent) -> list[Any]:
 class EventFilter:
     """Which objects make an event, and which events are listed.
 
-    Attributes
-    ----------
-    min_area, max_area : float, optional
-        Pixels of an object.
-    min_length : int
-        Frames of an event.
-    merge_gap_s : float
-        Seconds between events that become one.
-    region : Region, optional
-        Objects whose centre is elsewhere do not count.
-    ignored : ndarray of shape (h, w), bool, optional
-        Nor do those whose centre lies where this is true.
+    Areas of objects are in pixels, `min_length` is in frames; events with at most `merge_gap_s`
+    between them become one. Objects whose centre is outside of `region`, or where `ignored` is
+    true, shape (h, w), do not count. An event is a time in which anything is in sight, one track,
+    or a stay in one of `regions`.
     """
 
     min_area: float | None = None
@@ -274,6 +220,8 @@ class EventFilter:
     merge_gap_s: float = 1.0
     region: Region | None = None
     ignored: NDArray[np.bool_] | None = None
+    by: Literal["event", "track", "region"] = "event"
+    regions: tuple[Region, ...] = ()
 
     def takes(self, seen: Observation) -> bool:
         """Return whether an object counts."""
@@ -289,44 +237,36 @@ class EventFilter:
         row, column = min(int(seen.cy), height - 1), min(int(seen.cx), width - 1)
         return not self.ignored[row, column]
 
+    def events(
+        self, objects: Iterable[Observation], frames: Sequence[Event] = ()
+    ) -> list[SceneEvent]:
+        """Form events of the objects that count, and join them with those of whole frames.
 
-@dataclass(frozen=True, kw_only=True)
-class Selection:
-    """The events and objects of a run that somebody wants to see.
-
-    Attributes
-    ----------
-    counted : EventFilter
-    by : {"event", "track", "region"}
-        What makes an event: times in which anything is in sight, one track, or a stay in one of
-        the regions.
-    regions : tuple of Region
-        Those of "region".
-    """
-
-    counted: EventFilter
-    by: Literal["event", "track", "region"] = "event"
-    regions: tuple[Region, ...] = ()
-
-    def events(self, objects: Iterable[Observation], frames: Sequence[Event]) -> list[SceneEvent]:
-        """Form the events of objects; one by track has the number of its track, and no frames'."""
-        if self.by == "event":
-            return choose_events(objects, frames, self.counted)
+        The objects are in order of time, as objects.csv holds them. Events of whole frames have no
+        place or track, and are left out where these are chosen; one by track has its number.
+        """
+        plain = replace(self, by="event")
         found: list[SceneEvent] = []
         if self.by == "track":
-            whole = replace(self.counted, merge_gap_s=math.inf)
+            whole = replace(plain, merge_gap_s=math.inf)
             tracks: dict[int, list[Observation]] = {}
             for seen in objects:
                 tracks.setdefault(seen.track, []).append(seen)
-            for track in tracks.values():
-                one = choose_events(track, [], whole)
-                found += [replace(event, number=track[0].track) for event in one]
+            for number, track in tracks.items():
+                found += [replace(event, number=number) for event in whole.events(track)]
             return sorted(found, key=lambda event: event.number)
-        everything = list(objects)
-        for region in self.regions:
-            within = choose_events(everything, [], replace(self.counted, region=region))
-            found += [replace(event, region=region.name) for event in within]
-        found.sort(key=lambda event: (event.first_frame, event.tracks))
+        if self.by == "region":
+            everything = list(objects)
+            for region in self.regions:
+                within = replace(plain, region=region).events(everything)
+                found += [replace(event, region=region.name) for event in within]
+            found.sort(key=lambda event: (event.first_frame, event.tracks))
+        else:
+            collector = EventCollector(self.merge_gap_s)
+            for _, group in groupby(objects, lambda seen: seen.frame):
+                collector.add([seen for seen in group if self.takes(seen)])
+            listed = with_frame_events(collector.finish(), frames if self.region is None else [])
+            found = [e for e in listed if e.last_frame - e.first_frame + 1 >= self.min_length]
         return [replace(event, number=number) for number, event in enumerate(found, start=1)]
 
     def objects(
@@ -337,28 +277,9 @@ class Selection:
         for event in events:
             for track in event.tracks:
                 spans.setdefault(track, []).append(event)
-        return [
-            seen
-            for seen in objects
-            if self.counted.takes(seen)
-            and any(
-                event.first_frame <= seen.frame <= event.last_frame
-                for event in spans.get(seen.track, ())
-            )
-        ]
 
+        def is_of_one(seen: Observation) -> bool:
+            own = spans.get(seen.track, ())
+            return any(each.first_frame <= seen.frame <= each.last_frame for each in own)
 
-def choose_events(
-    objects: Iterable[Observation], frames: Sequence[Event], chosen: EventFilter
-) -> list[SceneEvent]:
-    """Form events of the objects that count, and join them with those of whole frames.
-
-    The objects are in order of time, as objects.csv holds them. Events of whole frames have no
-    place, and are left out where a region is chosen.
-    """
-    collector = EventCollector(chosen.merge_gap_s)
-    for _, group in groupby(objects, lambda seen: seen.frame):
-        collector.add([seen for seen in group if chosen.takes(seen)])
-    events = with_frame_events(collector.finish(), [] if chosen.region is not None else frames)
-    long = [e for e in events if e.last_frame - e.first_frame + 1 >= chosen.min_length]
-    return with_frame_events(long, [])  # numbers them anew
+        return [seen for seen in objects if self.takes(seen) and is_of_one(seen)]

@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bgsub.errors import InputError, UsageError, plural
+from bgsub.errors import UsageError, plural
 from bgsub.outliers.events import Event
-from bgsub.runtime.files import write_file
+from bgsub.runtime.files import read_json, write_file
 from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded
 from bgsub.tracking.tables import read_frames
@@ -36,22 +36,11 @@ _NEAR = 0.5
 
 @dataclass(frozen=True)
 class Example:
-    """A track that is no object, in pixels of a picture of `size`.
+    """A track that is no object, in pixels of pictures of a width and height, `size`.
 
-    Attributes
-    ----------
-    name : str
-        Where it came from.
-    size : tuple of int
-        Width and height of the input's pictures.
-    place : Box
-        Around all its centres.
-    box : tuple of float
-        Largest width and height.
-    area, shape : tuple of float
-        Least and largest area, and width over height.
-    signs : tuple of str
-        As in objects.csv, those of a tenth of its observations and more.
+    `place` is around all its centres, `box` its largest width and height; `area` and `shape` are
+    the least and largest area, and width over height; `signs` those of a tenth of its observations
+    and more.
     """
 
     name: str
@@ -136,13 +125,8 @@ class _Way:
 class Feedback:
     """Recognise tracks that are like examples of what is no object, as their frames come.
 
-    Parameters
-    ----------
-    examples : sequence of Example
-    size : tuple of int
-        Width and height of the pictures in which the tracks are.
-    name : str
-        The file that they come from.
+    `size` is width and height of the pictures in which the tracks are, `name` the file of the
+    examples.
     """
 
     def __init__(self, examples: Sequence[Example], size: tuple[int, int], name: str = "") -> None:
@@ -193,21 +177,9 @@ class Feedback:
 
 
 def read_feedback(path: Path) -> list[Example]:
-    """Read the examples of a file.
-
-    Raises
-    ------
-    InputError
-        If it is something else; says what is wrong.
-    """
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-        return [_example(each) for each in plain["not_objects"]]
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
-        message = f"{path}: is no file that `bgsub feedback` wrote ({error!r})"
-        raise InputError(message) from error
+    """Read the examples of a file; raises InputError if it is something else."""
+    what = "file that `bgsub feedback` wrote"
+    return read_json(path, what, lambda plain: [_example(each) for each in plain["not_objects"]])
 
 
 def _example(plain: dict[str, Any]) -> Example:
@@ -238,25 +210,14 @@ def write_feedback(path: Path, examples: Iterable[Example]) -> None:
 
 def read_choice(path: Path) -> list[int]:
     """Read the event numbers that a page has saved; raises InputError if there are none."""
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-        return [int(number) for number in plain["not"]]
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise InputError(f"{path}: is no file that a page has saved ({error!r})") from error
+    what = "file that a page has saved"
+    return read_json(path, what, lambda plain: [int(number) for number in plain["not"]])
 
 
 def examples_of(
     name: str, objects: Path, size: tuple[int, int], tracks: Collection[int]
 ) -> list[Example]:
-    """Sum up some tracks of an objects.csv.
-
-    Raises
-    ------
-    UsageError
-        If one of them is not in it.
-    """
+    """Sum up some tracks of an objects.csv; raises UsageError if one of them is not in it."""
     ways: dict[int, list[Observation]] = {track: [] for track in tracks}
     for frame in read_frames(objects):
         for seen in frame:
@@ -290,8 +251,7 @@ def drop_alike(
     try:
         for frame in read_frames(everything):
             tables.add([seen for seen in frame if seen.track not in dropped])
-        tracks, events = tables.finish(frame_events, end_s)
+        return tables.finish(frame_events, end_s)
     finally:
         tables.close()
         everything.unlink()
-    return Recorded(tuple(tracks), tuple(events), tables.rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,8 @@ from bgsub.video.frames import Bytes
 class View:
     """Where the pixels of masks lie in the input's pictures.
 
-    Attributes
-    ----------
-    size : tuple of int
-        Width and height of the input's pictures.
-    region : tuple of four ints
-        x, y, width and height of the part that the masks show.
-    mask_size : tuple of int
-        Width and height of the masks.
+    `size` is width and height of these, `region` x, y, width and height of the part that masks of
+    `mask_size` show.
     """
 
     size: tuple[int, int]
@@ -43,8 +37,15 @@ class View:
         """Pixels of the input for one of a mask, across and down."""
         return self.region[2] / self.mask_size[0], self.region[3] / self.mask_size[1]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether masks show the pictures as they are."""
+        return self.region == (0, 0, *self.mask_size)
+
     def on_mask(self, seen: Observation) -> Observation:
-        """Move an object from the input's picture back into the mask."""
+        """Move the box of an object from the input's picture back into the mask."""
+        if self.is_whole:
+            return seen
         (x0, y0), (across, down) = self.region[:2], self.scale
         x, y, width, height = seen.box
         return replace(
@@ -53,6 +54,8 @@ class View:
 
     def place(self, seen: Observation) -> Observation:
         """Move an object from the mask into the input's picture."""
+        if self.is_whole:
+            return seen
         (x0, y0), (across, down) = self.region[:2], self.scale
         x, y, width, height = seen.box
         box = (x0 + across * x, y0 + down * y, across * width, down * height)
@@ -64,19 +67,10 @@ class View:
 class ObjectOptions:
     """What counts as an object, and for how long.
 
-    Attributes
-    ----------
-    min_area, max_area : int, optional
-        Pixels of the input picture; None is no limit, but that small things make events only where
-        they move or stay.
-    min_track : int
-        Frames in which an object must have been seen.
-    max_gap_s : float
-        Seconds for which it may be missed and keep its number.
-    merge_gap_s : float
-        Seconds between events that become one.
-    regions : tuple of Region
-    lines : tuple of Line
+    Areas are in pixels of the input. Without `min_area` there is no limit, but small things make
+    events only where they move or stay. An object must have been seen in `min_track` frames, and
+    may be missed for `max_gap_s` and keep its number; events with at most `merge_gap_s` between
+    them become one.
     """
 
     min_area: int | None = None
@@ -88,24 +82,22 @@ class ObjectOptions:
     lines: tuple[Line, ...] = ()
 
 
+FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
+"""What a recorder writes; regions.csv too where there are regions or lines."""
+
+
+class Recorded(NamedTuple):
+    """What was found, in order of numbers and of time; observations are rows of objects.csv."""
+
+    tracks: tuple[Track, ...] = ()
+    events: tuple[SceneEvent, ...] = ()
+    observations: int = 0
+
+
 class ObjectTables:
-    """Write what there is to say of objects that are followed already.
+    """Write the tables of objects that are followed already into a folder.
 
-    Parameters
-    ----------
-    folder : Path
-        Where the files are written.
-    area : tuple of four ints
-        x, y, width and height of what was looked at: the picture, or the part that --roi keeps.
-    options : ObjectOptions, optional
-
-    Attributes
-    ----------
-    rows : int
-        Objects of single frames that were written.
-
-    Notes
-    -----
+    `area` is x, y, width and height of what was looked at: the picture, or what --roi keeps of it.
     Memory grows with the number of tracks and events, not with the frames.
     """
 
@@ -123,40 +115,30 @@ class ObjectTables:
             self._counter = RegionCounter(regions, lines, max_gap_s=options.max_gap_s)
         self._file = (folder / "objects.csv").open("w", encoding="utf-8", newline="")
         self._writer = ObjectsWriter(self._file, regions=bool(regions))
-        self.rows = 0
+        self._rows = 0
 
     def add(self, objects: Sequence[Observation]) -> None:
-        """Take in the objects of the next frame that has any, in pixels of the input."""
+        """Take in the objects of the next frame, in pixels of the input."""
+        if not objects:
+            return
         self._events.add(objects)
         places = [""] * len(objects) if self._counter is None else self._counter.add(objects)
         for seen, place in zip(objects, places, strict=True):
             self._writer.add(seen, place)
-            self.rows += 1
+            self._rows += 1
             if seen.track in self._going:
                 self._going[seen.track].add(seen)
             else:
                 self._going[seen.track] = TrackRecorder(seen, self._area)
-        if objects:
-            self._end_old(objects[0].time_s)
-
-    def _end_old(self, now: float) -> None:
-        """Sum up the tracks that can go on no more."""
         for number, recorder in list(self._going.items()):
-            if now - recorder.last_time_s > self._max_gap_s + 1:
+            if objects[0].time_s - recorder.last_time_s > self._max_gap_s + 1:  # it is over
                 self._over.append(recorder.summary())
                 del self._going[number]
 
-    def finish(
-        self, frame_events: Sequence[Event] = (), end_s: float = 0.0
-    ) -> tuple[list[Track], list[SceneEvent]]:
-        """End all tracks and write the other tables.
+    def finish(self, frame_events: Sequence[Event] = (), end_s: float = 0.0) -> Recorded:
+        """End all tracks and write the other tables, with events of whole frames.
 
-        Parameters
-        ----------
-        frame_events : sequence of Event
-            Events of whole frames, to be listed too.
-        end_s : float
-            Time of the last frame, whether it shows objects or not.
+        `end_s` is the time of the last frame, whether it shows objects or not.
         """
         self.close()
         ended = [recorder.summary() for recorder in self._going.values()]
@@ -169,54 +151,17 @@ class ObjectTables:
             self._counter.end(end_s)
             with (self._folder / "regions.csv").open("w", encoding="utf-8", newline="") as file:
                 self._counter.write(file)
-        return tracks, events
+        return Recorded(tuple(tracks), tuple(events), self._rows)
 
     def close(self) -> None:
         """Close the file that is being written, without finishing it."""
         self._file.close()
 
 
-FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
-"""What a recorder writes; regions.csv too where there are regions or lines."""
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What was found.
-
-    Attributes
-    ----------
-    tracks : tuple of Track
-        In order of their numbers.
-    events : tuple of SceneEvent
-        In order of time.
-    observations : int
-        Rows of objects.csv.
-    """
-
-    tracks: tuple[Track, ...] = ()
-    events: tuple[SceneEvent, ...] = ()
-    observations: int = 0
-
-
 class ObjectRecorder:
-    """Follow the objects of a film and write what there is to say of them.
+    """Follow the objects of a film and write their tables into a folder as the frames come.
 
-    A context manager; `finish` ends it.
-
-    Parameters
-    ----------
-    folder : Path
-        Where the files are written.
-    view : View
-    rate : float
-        Frames a second; of a film without a constant rate its mean.
-    options : ObjectOptions
-
-    Notes
-    -----
-    Rows are written as the frames come; memory grows with the number of tracks and events, not with
-    the frames.
+    A context manager; `finish` ends it. `rate` is the frames a second, or their mean.
     """
 
     def __init__(
@@ -255,7 +200,7 @@ class ObjectRecorder:
     ) -> list[Detection]:
         """Find the regions of a mask that may be objects; in any thread, frames in any order.
 
-        The arguments are those of `bgsub.tracking.detections.find_detections`.
+        The arguments are those of `find_detections`.
         """
         across, down = self.view.scale
         least, most = self.options.min_area or 0, self.options.max_area
@@ -279,11 +224,8 @@ class ObjectRecorder:
     ) -> list[list[Observation]]:
         """Take in what `detect` found in the next frame, as `Tracker.update` does.
 
-        Returns
-        -------
-        list of list of Observation
-            The objects of the frames that can be shown by now, in pixels of the input. The tables
-            also get what is known later.
+        Returns the objects of the frames that can be shown by now, in pixels of the input; the
+        tables also get what is known later.
         """
         self._end_s = time_s
         return self._record(self._tracker.update(frame, time_s, found, picture))
@@ -300,8 +242,11 @@ class ObjectRecorder:
     def finish(self, frame_events: Sequence[Event] = ()) -> Recorded:
         """End all tracks and write the other tables; `frame_events` are listed too."""
         self.end_tracks()
-        tracks, events = self._tables.finish(frame_events, self._end_s)
-        return Recorded(tuple(tracks), tuple(events), self._tables.rows)
+        return self._tables.finish(frame_events, self._end_s)
+
+
+_MANY = 4
+"""Objects of an event from which a list of times alone says little, as on a busy street."""
 
 
 def describe(found: Recorded) -> str:
@@ -310,7 +255,6 @@ def describe(found: Recorded) -> str:
         return "no object was found"
     tracks, events = len(found.tracks), len(found.events)
     longest = max(track.duration_s for track in found.tracks)
-    return (
-        f"{plural(tracks, 'object')} in "
-        f"{plural(events, 'event')}, in sight for up to {longest:.1f} s"
-    )
+    each = "; `bgsub events --by track` lists each of them" if tracks > _MANY * events else ""
+    found_in = f"{plural(tracks, 'object')} in {plural(events, 'event')}"
+    return f"{found_in}, in sight for up to {longest:.1f} s{each}"

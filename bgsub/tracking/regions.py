@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
+from bgsub.runtime.files import read_json
 from bgsub.tracking.tracker import Observation
 
 Point = tuple[float, float]
@@ -63,13 +63,9 @@ class Line:
 def check_inside(
     name: str, size: tuple[int, int], regions: Sequence[Region], lines: Sequence[Line] = ()
 ) -> None:
-    """Refuse regions and lines in which nothing can ever be, as those of another video.
+    """Raise UsageError for regions and lines in which nothing can ever be, as of another video.
 
-    Raises
-    ------
-    UsageError
-        If one lies outside of the input's pictures of this width and height, or a region covers
-        less than a pixel.
+    They lie outside of the input's pictures of this width and height, or cover less than a pixel.
     """
     shapes = [("region", region.name, region.polygon) for region in regions]
     shapes += [("line", line.name, np.array([line.start, line.end])) for line in lines]
@@ -86,27 +82,12 @@ def check_inside(
 
 
 def read_regions(path: Path) -> list[Region]:
-    """Read named polygons from a JSON file.
+    """Read named polygons from a JSON file; raises InputError that says what is wrong.
 
-    Parameters
-    ----------
-    path : Path
-        One object: a name for each polygon, which is a list of at least three points ``[x, y]`` in
-        pixels of the input picture.
-
-    Raises
-    ------
-    InputError
-        If the file is something else; says what is wrong.
+    It holds one object: for each name a list of at least three points ``[x, y]`` in pixels of the
+    input picture.
     """
-    try:
-        plain = json.loads(
-            path.read_text(encoding="utf-8"), object_pairs_hook=partial(_named_once, path)
-        )
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no JSON file ({error})") from error
+    plain = read_json(path, "JSON file", lambda it: it, pairs=partial(_named_once, path))
     if not isinstance(plain, dict) or not plain:
         message = f'{path}: must hold one object, {{"name": [[x, y], …], …}}'
         raise InputError(message)
@@ -154,12 +135,7 @@ class _Visits:
 class RegionCounter:
     """Count entries, exits, dwell and crossings, as the frames come.
 
-    Parameters
-    ----------
-    regions : sequence of Region
-    lines : sequence of Line
-    max_gap_s : float
-        Seconds after which a track that is not seen has left the region that it was in.
+    A track that was not seen for `max_gap_s` has left the region that it was in.
     """
 
     def __init__(

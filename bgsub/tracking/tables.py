@@ -88,13 +88,9 @@ class Track:
 
 
 class TrackRecorder:
-    """Collect what a track is summed up from, frame by frame; memory does not grow with its length.
+    """Collect what a track is summed up from; memory does not grow with its length.
 
-    Parameters
-    ----------
-    first : Observation
-    region : tuple of four ints
-        x, y, width and height of what was looked at: the picture, or the part that --roi keeps.
+    `region` is x, y, width and height of what was looked at: the picture, or what --roi keeps.
     """
 
     def __init__(self, first: Observation, region: tuple[int, int, int, int]) -> None:
@@ -203,15 +199,7 @@ def side_of(box: Box, region: tuple[int, int, int, int]) -> Side:
 
 
 class ObjectsWriter:
-    """Write objects.csv row by row, as a run goes.
-
-    Parameters
-    ----------
-    file : text file
-        Open for writing; the header is written at once.
-    regions : bool
-        Whether there is a column for the region that an object is in.
-    """
+    """Write objects.csv row by row; with `regions` a column tells the one that an object is in."""
 
     def __init__(self, file: IO[str], *, regions: bool = False) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
@@ -254,12 +242,8 @@ def read_frames(path: Path) -> Iterator[list[Observation]]:
     """Read the objects of one frame after the other from objects.csv.
 
     Objects have merged where they share the area and the sign of a region, and lie no farther apart
-    than a square of that area is wide.
-
-    Raises
-    ------
-    InputError
-        If it is no objects.csv; names the line and what is wrong.
+    than a square of that area is wide. Raises InputError, which names the line, if it is no
+    objects.csv.
     """
     for _, group in groupby(_read_rows(path), lambda seen: seen.frame):
         frame = list(group)
@@ -305,13 +289,7 @@ def _read_rows(path: Path) -> Iterator[Observation]:
 
 
 def read_tracks(path: Path) -> Iterator[Track]:
-    """Read tracks.csv row by row.
-
-    Raises
-    ------
-    InputError
-        If it is no tracks.csv; names the line and what is wrong.
-    """
+    """Read tracks.csv row by row; raises InputError, which names the line, if it is none."""
     kinds: dict[str, Any] = {"int": int, "float": float, "Side": str}
     for line, row in _rows(path, _TRACK_COLUMNS):
         try:

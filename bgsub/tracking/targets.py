@@ -57,9 +57,6 @@ _NEAR, _ALIKE_AREA, _ALIKE_COLOR = 1.5, 3.0, 40.0
 """Own sizes beyond the usual reach from which only what looks like an object is it: factor between
 areas and grey levels between colours."""
 
-_FEW = 4
-"""Rows and columns of a group up to which all pairings are tried out."""
-
 
 class Motion:
     """Centre and velocity of an object by a Kalman filter.
@@ -119,15 +116,9 @@ class Appearance:
     ) -> tuple[float, float, float] | None:
         """Find the object at most `reach` pixels from a place, in a region of a box.
 
-        Returns
-        -------
-        tuple of float, or None
-            The centre of its box, and how alike the place is, from 0 to 1. None where no place
-            shows it, because something is before it.
-
-        Notes
-        -----
-        O(patch · places), the patch being reduced to 40,000 pixels at most.
+        Returns the centre of its box, and how alike the place is, from 0 to 1; None where no place
+        shows it, because something is before it. O(patch · places), the patch being reduced to
+        40,000 pixels at most.
         """
         height, width = self._inside.shape
         across = _places(center[0], width, reach, within[::2], picture.shape[1])
@@ -225,6 +216,10 @@ class Target:
         """Where it is predicted, at its usual size."""
         left, top = self.motion.x - self.width / 2, self.motion.y - self.height / 2
         return left, top, self.width, self.height
+
+    def is_other_than(self, area: float) -> bool:
+        """Return whether a region is too large or too small to be this object alone."""
+        return not self.is_cut and not 1 / _OTHER <= area / max(self.area, 1.0) <= _OTHER
 
     def learn(self, detection: Detection, picture: Bytes | None) -> None:
         """Move the usual size and colour towards those of a frame in which it was seen alone."""
@@ -357,18 +352,6 @@ def covered(boxes: ArrayLike, by: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(common / np.maximum(one[..., 2:].prod(axis=-1), 1e-9))
 
 
-def is_other(track: Target, area: float) -> bool:
-    """Return whether a region is too large or too small to be an object alone."""
-    return bool(_are_others(np.array(track.is_cut), np.array(track.area), area))
-
-
-def _are_others(
-    is_cut: NDArray[np.bool_], usual: NDArray[np.float64], areas: NDArray[np.float64] | float
-) -> NDArray[np.bool_]:
-    ratio = areas / np.maximum(usual, 1.0)
-    return np.asarray(~is_cut & ((ratio < 1 / _OTHER) | (ratio > _OTHER)))
-
-
 def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> NDArray[np.float64]:
     """Costs of taking each detection for the object of each track, shape (tracks, detections)."""
     if not tracks or not detections:
@@ -383,7 +366,8 @@ def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> 
     i, j = np.nonzero(off <= reach)  # of many objects most pairs are too far apart
     if not i.size:
         return values
-    growth = np.abs(np.log2(found[j, 3] / np.maximum(own[i, 4], 1.0)))
+    ratio = found[j, 3] / np.maximum(own[i, 4], 1.0)
+    growth = np.abs(np.log2(ratio))
     costs = (off[i, j] / reach[i, j]) ** 2 + _AREA_COST * np.minimum(1.0, growth)
     is_alike = growth <= math.log2(_ALIKE_AREA)
     colors = [track.color for track in tracks], [detection.color for detection in detections]
@@ -394,71 +378,60 @@ def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> 
         is_alike &= apart <= _ALIKE_COLOR
     is_far = off[i, j] > near[i, j] + _NEAR * own[i, 3]
     is_cut = np.array([track.is_cut for track in tracks])[i]
-    is_wrong = (is_far & ~is_alike) | _are_others(is_cut, own[i, 4], found[j, 3])
+    is_other = ~is_cut & ((ratio < 1 / _OTHER) | (ratio > _OTHER))
+    is_wrong = (is_far & ~is_alike) | is_other
     values[i, j] = np.where(is_wrong, FORBIDDEN, costs)
     return values
 
 
 def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Pair rows with columns at the least sum of costs.
+    """Pair rows with columns at the least sum of costs; return the pairs in order of the rows.
 
-    A row without a column costs `ALONE`. Were as many pairs made as can be, a newcomer in a region
-    could push the object that is there on to the next one's place, and that one to another's.
-
-    Parameters
-    ----------
-    costs : ndarray of shape (m, n)
-        Pairs of `ALONE` or more are never made.
-
-    Returns
-    -------
-    list of (int, int)
-        Row and column of each pair, in order of the rows.
-
-    Notes
-    -----
-    Rows and columns that no allowed pair connects do not concern each other. Up to four of them
-    are tried out: SciPy's import takes as long as following objects through 2000 frames. More take
-    O(max(m, n)³) by the algorithm of Jonker and Volgenant.
+    A row without a column costs `ALONE`, and pairs of as much or more are never made. Were as many
+    pairs made as can be, a newcomer in a region could push the object that is there on to the next
+    one's place, and that one to another's.
     """
-    pairs: list[tuple[int, int]] = []
-    for rows, columns in _groups(costs < ALONE):
-        if len(rows) <= _FEW and len(columns) <= _FEW:
-            pairs += _try_out(costs, rows, frozenset(columns))[1]
-            continue
-        from scipy.optimize import linear_sum_assignment
-
-        block = costs[np.ix_(rows, columns)]
-        for i, j in zip(*linear_sum_assignment(np.minimum(block - ALONE, 0)), strict=True):
-            if block[i, j] < ALONE:
-                pairs.append((rows[i], columns[j]))
+    allowed = costs < ALONE
+    is_sole = allowed & (allowed.sum(axis=1, keepdims=True) == 1) & (allowed.sum(axis=0) == 1)
+    pairs = [(int(i), int(j)) for i, j in np.argwhere(is_sole)]
+    rows = np.flatnonzero(allowed.any(axis=1) & ~is_sole.any(axis=1))
+    columns = np.flatnonzero(allowed.any(axis=0) & ~is_sole.any(axis=0))
+    if rows.size:
+        # Each row may also take a column of its own that costs nothing more.
+        more = np.minimum(costs[np.ix_(rows, columns)] - ALONE, 0)
+        chosen = _assign_all(np.hstack([more, np.zeros((rows.size, rows.size))]))
+        taken = zip(rows.tolist(), chosen.tolist(), strict=True)
+        found = [(i, int(columns[j])) for i, j in taken if j < columns.size]
+        pairs += [pair for pair in found if allowed[pair]]
     return sorted(pairs)
 
 
-def _groups(allowed: NDArray[np.bool_]) -> list[tuple[list[int], list[int]]]:
-    """Part rows and columns into groups that no allowed pair connects."""
-    groups: list[tuple[set[int], set[int]]] = []
-    for row in np.flatnonzero(allowed.any(axis=1)).tolist():
-        own = {row}, set(np.flatnonzero(allowed[row]).tolist())
-        for other in [each for each in groups if each[1] & own[1]]:
-            own = own[0] | other[0], own[1] | other[1]
-            groups.remove(other)
-        groups.append(own)
-    return [(sorted(rows), sorted(columns)) for rows, columns in groups]
+def _assign_all(costs: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the column of each row, of at most as many rows as columns, at the least sum.
 
-
-def _try_out(
-    costs: NDArray[np.float64], rows: list[int], free: frozenset[int]
-) -> tuple[float, list[tuple[int, int]]]:
-    """Return the least sum for some rows, where a row without a column costs `ALONE`."""
-    if not rows:
-        return 0.0, []
-    first, rest = rows[0], rows[1:]
-    total, pairs = _try_out(costs, rest, free)
-    best = total + ALONE, pairs
-    for column in sorted(free):
-        if costs[first, column] < ALONE:
-            total, pairs = _try_out(costs, rest, free - {column})
-            if total + costs[first, column] < best[0]:
-                best = total + float(costs[first, column]), [(first, column), *pairs]
-    return best
+    Shortest augmenting paths (Jonker and Volgenant, 1987), O(n³). SciPy's are faster, but to import
+    it takes as long as following objects through a thousand frames.
+    """
+    n, m = costs.shape
+    of_row, of_column = np.zeros(n), np.zeros(m + 1)  # the dual variables
+    owner = np.full(m + 1, -1)  # the last column is where a path begins
+    for row in range(n):
+        owner[m], column = row, m
+        slack, before = np.full(m, np.inf), np.full(m, m)
+        is_on_path = np.zeros(m + 1, np.bool_)
+        while owner[column] >= 0:
+            is_on_path[column] = True
+            free = ~is_on_path[:m]
+            reduced = costs[owner[column]] - of_row[owner[column]] - of_column[:m]
+            is_less = free & (reduced < slack)
+            slack[is_less], before[is_less] = reduced[is_less], column
+            column = int(np.where(free, slack, np.inf).argmin())
+            step = slack[column]
+            of_row[owner[is_on_path]] += step
+            of_column[is_on_path] -= step
+            slack[free] -= step
+        while column != m:
+            owner[column], column = owner[before[column]], int(before[column])
+    columns = np.empty(n, np.intp)
+    columns[owner[:m][owner[:m] >= 0]] = np.flatnonzero(owner[:m] >= 0)
+    return columns

@@ -15,28 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bgsub.tracking.detections import LEAST_SHARE, Box, Detection, Sign, center, join, surround
-from bgsub.tracking.targets import (
-    Motion,
-    Target,
-    assign,
-    covered,
-    find_shares,
-    is_other,
-    pairing_costs,
-)
+from bgsub.tracking.targets import Motion, Target, assign, covered, find_shares, pairing_costs
 from bgsub.video.frames import Bytes
 
 _MOST_DETECTIONS = 400
 """Regions of a frame that are followed, the largest ones: a mask of more is noise."""
 
-_COVERED = 0.35
-"""Share of an object's predicted box within a region from which it is taken to be part of it."""
-
-_ROOM = 1.15
-"""Usual areas of the largest of several objects from which a region is large enough to hold all."""
-
-_FRAGMENT_GROWTH = 1.35
-"""Factor on its usual sides up to which parts near an object are taken to be pieces of it."""
+_COVERED, _ROOM, _FRAGMENT_GROWTH = 0.35, 1.15, 1.35
+"""Share of an object's predicted box within a region from which it is taken to be part of it; usual
+areas of the largest of several objects from which a region is large enough to hold all; and factor
+on its usual sides up to which parts near an object are taken to be pieces of it."""
 
 _SMALL = 4 * LEAST_SHARE
 """Share of the picture below which an object is small."""
@@ -44,11 +32,9 @@ _SMALL = 4 * LEAST_SHARE
 _CLEAR, _CERTAIN = 0.6, 0.75
 """Probability that an object has in one frame at least, and that of one that need not last."""
 
-_LASTING, _WAY = 8, 1.0
-"""Frames in which an object is seen, or its sizes by which it moves: waves and halos do neither."""
-
-_SMALL_WAY = 1.5
-"""Its sizes by which something small moves to be an object: leaves turn where they are."""
+_LASTING, _WAY, _SMALL_WAY = 8, 1.0, 1.5
+"""Frames in which an object is seen, or its sizes by which it moves: waves and halos do neither.
+Something small moves further: leaves turn where they are."""
 
 SMALL_LASTING_S = 2.0
 """Seconds for which something small is seen otherwise; five times as long where it is not clear."""
@@ -56,14 +42,10 @@ SMALL_LASTING_S = 2.0
 _WEAKER, _SEEN = 5, 0.75
 """Times as long for what is not clear, and share of the frames in which it is seen meanwhile."""
 
-_APART_S = 0.15
-"""Seconds between two frames from which nothing can be followed from one to the next."""
-
-_FORGOTTEN = 12
-"""Frames for which a tentative track may be missed."""
-
-_NEAR_BORDER = 2
-"""Pixels from the border at which something may have come from there."""
+_APART_S, _FORGOTTEN, _NEAR_BORDER = 0.15, 12, 2
+"""Seconds between two frames from which nothing can be followed from one to the next, frames for
+which a tentative track may be missed, and pixels from the border at which something may have come
+from there."""
 
 LATEST = 8
 """Frames after which a frame is shown with what is known by then."""
@@ -80,14 +62,9 @@ _GROWN = 2.5
 """Usual areas of all its objects together from which a region shows one of which they were pieces.
 """
 
-_SURE_AREA, _SURE_HITS = 16, 2
-"""Share of the least area that is not small, and frames, by which the score is halved."""
-
-_PIXELS, _SHARE, _COMMON, _ALONE, _OFFSET = 2.0, 1.0, -5.0, 6.0, -9.0
-"""Weights of the log odds that an object is one, see `Tracker`."""
-
-_SUREST = 0.985
-"""Probability of its pixels above which nothing is more certain."""
+_SURE_AREA, _SURE_HITS, _SUREST = 16, 2, 0.985
+"""Share of the least area that is not small, and frames, by which the score is halved; probability
+of its pixels above which nothing is more certain."""
 
 # Parts of one silhouette: above each other with little between, and at the same distance while they
 # move sideways. Cars in a row are above each other too, but drive that way.
@@ -139,8 +116,7 @@ class Observation:
         return {name: getattr(self, name) for name in names} | box
 
 
-@dataclass(eq=False)
-class _Row:
+class _Row(NamedTuple):
     """A track in a frame."""
 
     track: Target
@@ -153,13 +129,12 @@ class _Row:
     merged: bool
 
 
-@dataclass(eq=False)
-class _Frame:
+class _Frame(NamedTuple):
     """A frame some of whose tracks may yet turn out to be noise."""
 
     number: int
     time_s: float
-    rows: list[_Row] = field(default_factory=list)
+    rows: list[_Row]
 
 
 @dataclass(eq=False)
@@ -173,14 +148,10 @@ class _Pair:
 
 
 class Followed(NamedTuple):
-    """Objects of frames, each in order of their numbers.
+    """Objects of the next frames, each in order of their numbers.
 
-    Attributes
-    ----------
-    shown : list of list of Observation
-        Of the next frames, with what is known by now; late by `LATEST` frames at most.
-    settled : list of list of Observation
-        Of the next frames of which all is known.
+    Those that are shown are late by `LATEST` frames at most, with what is known by then; of those
+    that are settled all is known.
     """
 
     shown: list[list[Observation]]
@@ -194,21 +165,10 @@ class Tracker:
     something small by moving on or staying for long, anything else by lasting, moving, coming from
     the border, or by being large and clear. Tracks that move together above each other are one.
 
-    Parameters
-    ----------
-    size : tuple of int
-        Width and height of the picture in pixels: who walks out of it has left.
-    rate : float
-        Frames a second, the unit of time of the motion.
-    max_gap_s : float
-        Seconds for which an object may be missed and keep its number.
-    min_track : int
-        Frames in which an object must have been seen to count.
-    takes_all : bool
-        Whether everything that was seen so often is an object.
+    `size` is width and height of the picture: who walks out of it has left. `rate`, frames a
+    second, is the unit of time of the motion. An object may be missed for `max_gap_s` and keep its
+    number; with `takes_all` everything that was seen in `min_track` frames is one.
 
-    Notes
-    -----
     Each frame: O(m·n) for m tracks and n detections, O(max(m, n)³) where they contest each other.
 
     The score is s·h / (1 + exp(-z)), where s and h fall with a small area and with few frames, and
@@ -228,8 +188,7 @@ class Tracker:
     ) -> None:
         self._width, self._height = size
         self._small = _SMALL * size[0] * size[1]
-        self._rate = rate
-        self._max_gap = max_gap_s * rate
+        self._rate, self._max_gap = rate, max_gap_s * rate
         self._min_track, self._takes_all = min_track, takes_all
         self._tracks: list[Target] = []
         self._pending: deque[_Frame] = deque()
@@ -246,23 +205,16 @@ class Tracker:
         detections: Sequence[Detection],
         picture: Bytes | None = None,
     ) -> Followed:
-        """Take in the detections of the next frame.
+        """Take in the detections of the next frame, whose number counts from 1.
 
-        Parameters
-        ----------
-        frame : int
-            Its number, from 1.
-        time_s : float
-        detections : sequence of Detection
-        picture : ndarray of shape (h, w) or (h, w, 3), uint8, optional
-            The frame itself: with it, objects that have merged are told apart by their looks, and
-            without it by their motion alone.
+        With the picture objects that have merged are told apart by their looks, without it by their
+        motion alone.
         """
         self._step_s = 0.0 if self._last is None else time_s - self._last
         step = 1.0 if self._last is None else max(self._step_s * self._rate, 1e-3)
         self._last = time_s
         self._count += 1
-        now = _Frame(frame, time_s)
+        now = _Frame(frame, time_s, [])
         largest = sorted(detections, key=lambda each: -each.area)[:_MOST_DETECTIONS]
         if self._tracks or largest:
             self._link(largest, step, now, picture)
@@ -311,16 +263,17 @@ class Tracker:
         self, lost: list[Target], detections: list[Detection], holders: dict[int, list[Target]]
     ) -> None:
         """Look for tracks without a detection within the region of another."""
-        boxes = [detection.box for detection in detections]
-        for track in lost:
-            if track.hits < self._min_track or not boxes:
-                continue
-            shares = covered(track.box, boxes)
+        lost = [track for track in lost if track.hits >= self._min_track]
+        if not lost or not detections:
+            return
+        boxes = np.array([track.box for track in lost], float)
+        shares_of_all = covered(boxes[:, None], [detection.box for detection in detections])
+        for track, shares in zip(lost, shares_of_all, strict=True):
             j = int(np.argmax(shares))
             piece = (_CUT_PIECE if track.met_border else _PIECE) * detections[j].area
             if shares[j] < _COVERED or (track.alone < _YOUNG and track.area < piece):
                 continue
-            if j in holders or not is_other(track, detections[j].area):
+            if j in holders or not track.is_other_than(detections[j].area):
                 holders.setdefault(j, []).append(track)
 
     def _claim_pieces(
@@ -383,8 +336,7 @@ class Tracker:
         if len(tracks) > 1:
             boxes = find_shares(tracks, detection, picture)
             for track, box in zip(tracks, boxes, strict=True):
-                cx, cy = center(box)
-                area, score = detection.area, detection.score
+                (cx, cy), area, score = center(box), detection.area, detection.score
                 now.rows.append(_Row(track, box, cx, cy, area, score, detection.sign, merged=True))
             return
         (track,), box = tracks, detection.box
@@ -421,10 +373,10 @@ class Tracker:
 
     def _begin(self, detection: Detection, now: _Frame) -> None:
         _, _, width, height = detection.box
-        motion = Motion(*center(detection.box), math.sqrt(width * height))
+        middle = center(detection.box)
+        motion = Motion(*middle, math.sqrt(width * height))
         track = Target(motion, width, height, detection.area, detection.color)
-        track.first, track.first_s = center(detection.box), now.time_s
-        track.began = self._count
+        track.first, track.first_s, track.began = middle, now.time_s, self._count
         self._tracks.append(track)
         self._add(now, track, detection)
 
@@ -460,8 +412,7 @@ class Tracker:
         """Make two tracks one, that which was known first."""
         if one.track.ended or two.track.ended:
             return
-        pair = sorted((one.track, two.track), key=_seniority)
-        whole, part = pair
+        whole, part = sorted((one.track, two.track), key=_seniority)
         whole.motion.x, whole.motion.y = center(box)
         whole.width, whole.height = box[2:]
         whole.area = one.area + two.area
@@ -502,23 +453,25 @@ class Tracker:
 
     def _decided(self) -> Followed:
         """Take the frames off the queue all of whose tracks are known to be objects, or noise."""
-        shown, settled = [], []
+        shown: list[list[Observation]] = []
+        settled: list[list[Observation]] = []
+        first = self._shown
         while self._shown < len(self._pending):
-            late = len(self._pending) - self._shown > LATEST
-            if not late and self._is_open(self._pending[self._shown]):
+            frame = self._pending[self._shown]
+            if len(self._pending) - self._shown <= LATEST and self._is_open(frame):
                 break
-            shown.append(self._observations(self._pending[self._shown]))
+            shown.append(self._observations(frame))
             self._shown += 1
-        while self._pending and (
-            not self._is_open(self._pending[0])
-            or self._pending[-1].time_s - self._pending[0].time_s > _LONGEST_S
-        ):
-            settled.append(self._observations(self._pending.popleft()))
+        while self._shown and not self._is_open(self._pending[0]):
+            frame, place = self._pending.popleft(), len(settled) - first
+            settled.append(shown[place] if place >= 0 else self._observations(frame))
             self._shown -= 1
         return Followed(shown, settled)
 
     def _is_open(self, frame: _Frame) -> bool:
-        """Return whether a frame has a track that is still tentative."""
+        """Return whether a frame waits for a track that is still tentative."""
+        if self._pending[-1].time_s - frame.time_s > _LONGEST_S:
+            return False
         owners = (row.track.identity for row in frame.rows)
         return any(not owner.number and not owner.ended for owner in owners)
 
@@ -528,17 +481,19 @@ class Tracker:
             if row.track.identity.number:
                 objects.setdefault(row.track.identity.number, []).append(row)
         whole = [_whole(objects[number]) for number in sorted(objects)]
-        boxes = np.array([row.box for row in whole])
-        common = np.zeros(len(whole))
+        common = [0.0] * len(whole)
         if len(whole) > 1:
+            boxes = np.array([row.box for row in whole])
             shares = covered(boxes[:, None], boxes[None])
             np.fill_diagonal(shares, 0)
-            common = np.maximum(shares, shares.T).max(axis=0)
+            common = np.maximum(shares, shares.T).max(axis=0).tolist()
         found = []
-        for row, part in zip(whole, common.tolist(), strict=True):
-            kept = (row.cx, row.cy, row.area, self._score(row, part), row.sign, row.merged)
+        for row, part in zip(whole, common, strict=True):
+            x, y, width, height = row.box
+            box = (float(x), float(y), float(width), float(height))
+            kept = (row.cx, row.cy, float(row.area), self._score(row, part), row.sign, row.merged)
             number, first_s = row.track.number, row.track.first_s
-            found.append(Observation(frame.number, frame.time_s, number, row.box, *kept, first_s))
+            found.append(Observation(frame.number, frame.time_s, number, box, *kept, first_s))
         return found
 
     def _score(self, row: _Row, common: float) -> float:
@@ -546,8 +501,7 @@ class Tracker:
         track = row.track
         p = min(max(1.0 if math.isnan(row.score) else row.score, 0.5), _SUREST)
         share = min(max(math.log2(max(track.area, 1.0) / row.area), -4.0), 1.0)
-        odds = _PIXELS * math.log(p / (1 - p)) + _SHARE * share + _COMMON * common
-        odds += _ALONE * track.alone / track.hits + _OFFSET
+        odds = 2 * math.log(p / (1 - p)) + share - 5 * common + 6 * track.alone / track.hits - 9
         size = row.area / (row.area + self._small / _SURE_AREA)
         return size * track.hits / (track.hits + _SURE_HITS) / (1 + math.exp(-odds))
 

@@ -8,9 +8,8 @@ import shutil
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError, is_or_are
 from bgsub.version import how_to_install
-from bgsub.video.base import BadPicture, IndexedSource, Item, Options
+from bgsub.video.base import BadPicture, IndexedSource, Options
 from bgsub.video.geometry import Picture
 from bgsub.video.images import is_image_name
 
@@ -54,22 +53,22 @@ def _as_damage() -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        text = " ".join(str(error).split())[:80] or type(error).__name__
-        raise ArrayFileError(f"it is damaged, or no array ({text})") from error
+        raise ArrayFileError(f"it is damaged, or no array ({_shortly(error)})") from error
+
+
+def _shortly(error: Exception) -> str:
+    """Return what an error says, in some words of one line."""
+    return " ".join(str(error).split())[:120] or type(error).__name__
 
 
 def map_array(path: Path) -> NDArray[Any]:
-    """Map the values of a .npy file, without reading them; never Python objects.
-
-    ArrayFileError if it holds no array, or fewer values than it says; OSError if it cannot be
-    opened.
-    """
+    """Map the values of a .npy file, without reading them; ArrayFileError, or OSError."""
     with _as_damage():
         return np.lib.format.open_memmap(path, mode="r")
 
 
 class ArrayHeader(NamedTuple):
-    """Shape, type and order of the values of an array file; never of Python objects."""
+    """Shape, type and order of the values of an array file."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -81,27 +80,10 @@ class ArrayHeader(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def _read_header(file: IO[bytes]) -> ArrayHeader:
-    """Read the header of an array, up to its first value."""
-    version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    else:
-        shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(file)
-    if dtype.hasobject:
-        raise ArrayFileError("it holds Python objects, which are never loaded")
-    return ArrayHeader(shape, dtype, "F" if is_fortran else "C")
-
-
 class ArrayArchive(Mapping[str, NDArray[Any]]):
     """The arrays of a .npz file by name, each read when it is asked for. A context manager.
 
-    ArrayFileError for what is damaged, or no archive or array; OSError if it cannot be opened.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the arrays, without the suffix that they have as files.
+    ArrayFileError for what is damaged, no array, or of Python objects, which are never loaded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -136,10 +118,7 @@ class ArrayArchive(Mapping[str, NDArray[Any]]):
             return header
 
     def map(self, name: str) -> NDArray[Any]:
-        """Unpack an array into a temporary file and map that.
-
-        OSError if it cannot be unpacked, InputError if there is no room for it.
-        """
+        """Unpack an array into a temporary file and map that; InputError if there is no room."""
         with self._opened(name) as (header, file):
             if not header.nbytes:
                 return np.empty(header.shape, header.dtype, header.order)
@@ -162,8 +141,14 @@ class ArrayArchive(Mapping[str, NDArray[Any]]):
         with _as_damage():
             info = self._zip.getinfo(name if name in self._zip.namelist() else f"{name}.npy")
             with self._zip.open(info) as file:
-                header = _read_header(file)
+                formats = np.lib.format
+                is_first = formats.read_magic(file) == (1, 0)
+                read = formats.read_array_header_1_0 if is_first else formats.read_array_header_2_0
+                shape, is_fortran, dtype = read(file)
+                header = ArrayHeader(shape, dtype, "F" if is_fortran else "C")
                 values = info.file_size - file.tell()
+                if dtype.hasobject:
+                    raise ArrayFileError("it holds Python objects, which are never loaded")
                 if values != header.nbytes:
                     said = f"{header.nbytes} bytes are announced, {values} there"
                     raise ArrayFileError(f"its {name} is damaged: {said}")
@@ -171,11 +156,7 @@ class ArrayArchive(Mapping[str, NDArray[Any]]):
 
 
 def open_array(path: Path, name: str, given: str, options: Options) -> ArraySource:
-    """Open the frames of a .npy or .npz file, mapped into memory; never anything pickled.
-
-    In a .npz file they are its only array, or the one called ``frames``. Raises InputError where
-    they cannot be read, EmptySelectionError where no frame is selected.
-    """
+    """Open the frames of a .npy file, or the only array or ``frames`` of a .npz file."""
     try:
         if path.suffix.lower() == ".npy":
             frames = map_array(path)
@@ -216,11 +197,7 @@ def _is_store(folder: Path) -> bool:
 
 
 def open_zarr(path: Path, name: str, given: str, options: Options) -> ArraySource:
-    """Open the frames of a Zarr array, or of a group with one array or one called ``frames``.
-
-    Raises UsageError if the library zarr is missing, InputError if the store is damaged or holds
-    no frames, EmptySelectionError if no frame is selected.
-    """
+    """Open the frames of a Zarr array, or of a group with one array or one called ``frames``."""
     check_zarr(name)
     try:
         array = _array_of_frames(path, name)
@@ -230,16 +207,9 @@ def open_zarr(path: Path, name: str, given: str, options: Options) -> ArraySourc
         raise
     # Neither the library nor its codecs have errors of their own for what makes no sense.
     except Exception as error:
-        text = " ".join(str(error).split())[:120] or type(error).__name__
-        message = f"{name}: is no Zarr array that can be read: {text}"
+        message = f"{name}: is no Zarr array that can be read: {_shortly(error)}"
         raise InputError(f"{message}; write it again with zarr or dask") from error
-    source = ArraySource(name, given, frames, options, codec="zarr")
-    if frames.missing:
-        source.note_at_opening(
-            f"{frames.missing} of {frames.expected} chunks {is_or_are(frames.missing)} not stored; "
-            f"the pixels there are {frames.fill}, as Zarr has it"
-        )
-    return source
+    return ArraySource(name, given, frames, options, codec="zarr")
 
 
 def _array_of_frames(path: Path, name: str) -> Any:
@@ -261,23 +231,10 @@ def _array_of_frames(path: Path, name: str) -> Any:
 
 
 class ZarrFrames:
-    """The frames of a Zarr array, of which as many as one chunk holds are read at once.
+    """The frames of a Zarr array in a folder, of which as many as one chunk holds are read at once.
 
-    Parameters
-    ----------
-    array : zarr.Array
-        Frames that `ArraySource` takes.
-    folder : Path
-        Where its chunks are.
-
-    Attributes
-    ----------
-    buffer_bytes : int
-        Most bytes that reading takes, those of the library among them.
-    expected, missing : int
-        Chunks of the array, and those among them that are not stored.
-    fill : int
-        Value of pixels whose chunk is not stored.
+    Reading takes `buffer_bytes` at most, those of the library among them. Of `expected` chunks
+    `missing` are not stored: their pixels are `fill`.
     """
 
     def __init__(self, array: Any, folder: Path) -> None:
@@ -296,8 +253,7 @@ class ZarrFrames:
             size = f"{chunk_bytes / 1e9:.3g} GB"
             raise ArrayFileError(f"a chunk of it takes {size}; copy it into one of smaller chunks")
         frame_bytes = max(1, math.prod(self.shape[1:]) * self.dtype.itemsize)
-        self._chunk = array.chunks[0]
-        self._step = max(1, min(self._chunk, _BLOCK_BYTES // frame_bytes))
+        self._step = max(1, min(array.chunks[0], _BLOCK_BYTES // frame_bytes))
         self.buffer_bytes = _LIBRARY_BYTES + self._step * frame_bytes + 2 * chunk_bytes
         self.fill = int(array.fill_value or 0)
         self.expected = array.nchunks
@@ -313,17 +269,17 @@ class ZarrFrames:
         """Read a frame; BadPicture if one of its chunks is damaged."""
         import zarr
 
-        begin = index - index % self._chunk
-        first = begin + index % self._chunk // self._step * self._step
+        chunk = self._array.chunks[0]
+        begin = index - index % chunk
+        first = begin + (index - begin) // self._step * self._step
         if first != self._first:
             self._first = -1
-            stop = min(first + self._step, begin + self._chunk)
             try:
                 with zarr.config.set({"async.concurrency": 1}):
+                    stop = min(first + self._step, begin + chunk)
                     self._block = np.asarray(self._array[first:stop])
             except Exception as error:  # each codec has errors of its own
-                text = " ".join(str(error).split())[:80] or type(error).__name__
-                raise BadPicture(f"a chunk is damaged ({text})") from error
+                raise BadPicture(f"a chunk is damaged ({_shortly(error)})") from error
             self._first = first
         frame: NDArray[Any] = self._block[index - first]
         return frame
@@ -338,10 +294,7 @@ def _check_frames(frames: Any, name: str) -> None:
 
 
 class ArraySource(IndexedSource):
-    """Frames of uint8 or uint16, shape (n, h, w), (n, h, w, 1) or, in RGB, (n, h, w, 3).
-
-    Not copied.
-    """
+    """Frames of uint8 or uint16, (n, h, w), (n, h, w, 1) or, in RGB, (n, h, w, 3); not copied."""
 
     kind = "array"
 
@@ -358,23 +311,16 @@ class ArraySource(IndexedSource):
         _check_frames(frames, name)
         if frames.size == 0:
             raise InputError(f"{name}: is empty, of shape {frames.shape}; {_EXPECTED}")
-        is_color = len(frames.shape) == 4 and frames.shape[3] == 3
-        self._frames = frames
+        self._frames, self.codec = frames, codec
         self._mapping = getattr(frames, "_mmap", None)
         self.buffer_bytes = getattr(frames, "buffer_bytes", 0)
-        count = frames.shape[0]
-        self.input_frames = count
-        self.duration_s = float(count / self._per_second)
-        self.codec = codec
-        self.pixel_format = f"{'rgb' if is_color else 'gray'}{8 * frames.dtype.itemsize}"
-        if self.frames_estimate == 0:
-            raise self._nothing_selected(count, float((count - 1) / self._per_second))
-        self._plan((frames.shape[2], frames.shape[1]), "bgr" if is_color else "gray")
-
-    def _items(self, notes: list[str]) -> Generator[Item, None, None]:  # noqa: ARG002 - the base's
-        for index in range(self._frames.shape[0]):
-            load = partial(self._picture, index)
-            yield Item(index + 1, float(index / self._per_second), load)
+        shape = frames.shape[1:] if frames.shape[3:] == (3,) else frames.shape[1:3]
+        self._announce(frames.shape[0], shape, frames.dtype)
+        if isinstance(frames, ZarrFrames) and frames.missing:
+            self._opening_warnings.append(
+                f"{frames.missing} of {frames.expected} chunks {is_or_are(frames.missing)} not "
+                f"stored; the pixels there are {frames.fill}, as Zarr has it"
+            )
 
     def _picture(self, index: int) -> Picture:
         # Pages of a mapped file that were read count as memory of this process until then.

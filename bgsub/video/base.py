@@ -7,8 +7,8 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
-from typing import Literal, NamedTuple, overload
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from bgsub.errors import EmptySelectionError, InputError, plural
 from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import ColorMode, Geometry, MaskImage, Orientation, Picture
+from bgsub.video.images import ImageError
 from bgsub.video.selection import Region, Selection, format_time
 
 OnBadFrame = Literal["skip", "repeat", "fail"]
@@ -53,14 +54,14 @@ class Options:
     fps: Fraction | None = None
 
 
-class BadPicture(Exception):  # noqa: N818 - a finding that the iteration handles
+class BadPicture(ImageError):  # noqa: N818 - a finding that the iteration handles
     """A single picture cannot be decoded; the text is the reason."""
 
 
 class Item(NamedTuple):
     """A frame of the input, before it is known whether anyone wants its pixels.
 
-    `load` decodes or converts it and may raise `BadPicture`; it is None for a frame that is already
+    `load` decodes or converts it and may raise an error; it is None for a frame that is already
     known to be bad, for the given reason. A doubtful one can be decoded, but may be wrong.
     """
 
@@ -116,25 +117,21 @@ class FrameSource(ABC):
     pixel_mask: NDArray[np.bool_] | None = None
     ignored: NDArray[np.bool_] | None = None
     buffer_bytes = 0
+    codec = pixel_format = unseen_damage = ""
+    rate: Fraction | None = None
+    input_frames: int | None = None
+    duration_s: float | None = None
+    decoded = 0
+    _assumed_rate: Fraction | None = None
 
     def __init__(self, name: str, path: str, options: Options) -> None:
-        self.name = name
-        self.path = path
-        self.options = options
-        self.rate: Fraction | None = None
-        self.codec = ""
-        self.pixel_format = ""
-        self.input_frames: int | None = None
-        self.duration_s: float | None = None
+        self.name, self.path, self.options = name, path, options
         self.bad_frames: list[BadFrame] = []
         self.doubtful_frames: list[int] = []
-        self.unseen_damage = ""
-        self.decoded = 0
+        self.warnings: list[str] = []
+        self._opening_warnings: list[str] = []
         # Number and time of frames of which it was found out later that they may be wrong.
         self._late_doubts: list[tuple[int, float]] = []
-        self.warnings: list[str] = []
-        self._peak_16_bit = 0
-        self._opening_warnings: list[str] = []
 
     @property
     def input_size(self) -> tuple[int, int]:
@@ -146,23 +143,11 @@ class FrameSource(ABC):
         """About how many frames an iteration yields; None if the input does not say."""
         return self.options.selection.estimate(self.input_frames, self.rate or self._assumed_rate)
 
-    _assumed_rate: Fraction | None = None
-
     def _warn_of_fps(self, what: str) -> None:
         """Warn of a rate that is given for frames that have times."""
         if self.options.fps is not None:
             message = f"--fps has no effect on {self.name}, {what} with times of its own"
-            self.note_at_opening(message)
-
-    def note_at_opening(self, warning: str) -> None:
-        """Warn, after every iteration, of what was found when the input was opened."""
-        self._opening_warnings.append(warning)
-
-    def __repr__(self) -> str:
-        width, height = self.input_size
-        count = "" if self.frames_estimate is None else f", about {self.frames_estimate} frames"
-        kind = "colour" if self.layout.is_color else "grey"
-        return f"<{type(self).__name__} {self.path!r}: {width}x{height} {kind}{count}>"
+            self._opening_warnings.append(message)
 
     @abstractmethod
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
@@ -177,15 +162,11 @@ class FrameSource(ABC):
         matrix: Matrix = "bt601",
     ) -> None:
         options = self.options
-        self.geometry = Geometry.plan(
-            native_size, orientation or Orientation(), options.roi, options.scale, self.name
-        )
+        turn = orientation or Orientation()
+        self.geometry = Geometry.plan(native_size, turn, options.roi, options.scale, self.name)
+        exact, chroma = options.exact_color, options.with_chroma
         self.layout = self.geometry.layout(
-            kind,
-            matrix,
-            options.color,
-            exact_color=options.exact_color,
-            with_chroma=options.with_chroma,
+            kind, matrix, options.color, exact_color=exact, with_chroma=chroma
         )
         if options.mask is not None:
             self.pixel_mask = options.mask.pixel_mask(self.geometry)
@@ -200,107 +181,120 @@ class FrameSource(ABC):
 
         Nothing is stored there for a frame that turns out to be bad.
         """
-        picker = self.options.selection.picker()
+        picker, on_bad_frame = self.options.selection.picker(), self.options.on_bad_frame
         self._late_doubts = []
         bad: list[BadFrame] = []
-        doubtful: list[int] = []
+        doubtful: set[int] = set()
         notes: list[str] = []
-        decoded = given = 0
-        previous: Bytes | None = None
-        last: tuple[int, float] = (0, 0.0)
-        self._peak_16_bit = 0
+        decoded, given, last, previous = 0, 0, (0, 0.0), None
         with closing(self._items(notes)) as items:
-            for number, time_s, load, known, may_be_wrong in items:
+            for item in items:
+                number, time_s = item.number, item.time_s
                 if picker.is_past(number, time_s):
                     break
                 last = (number, time_s)
                 if not picker.wants(number, time_s):
-                    decoded += load is not None
+                    decoded += item.load is not None
                     continue
-                vector, reason = self._load(load, known, room)
-                if vector is None:
-                    bad.append(BadFrame(number, time_s, reason))
-                    if self.options.on_bad_frame == "fail":
-                        raise self._failure(number, time_s, reason)
-                    if self.options.on_bad_frame != "repeat" or previous is None:
-                        continue
-                    vector = previous
-                else:
+                is_doubtful = item.doubtful
+                try:
+                    frame = self._frame(item, room)
                     decoded += 1
-                if may_be_wrong or vector is previous:
-                    doubtful.append(number)
+                except BadPicture as error:
+                    bad.append(BadFrame(number, time_s, str(error)))
+                    if on_bad_frame == "fail":
+                        where = f"frame {number} at {format_time(time_s)}"
+                        message = f"{self.name}: {where} cannot be decoded ({error})"
+                        advice = "--on-bad-frame skip leaves such frames out"
+                        raise InputError(f"{message}; {advice}") from error
+                    if on_bad_frame == "skip" or previous is None:
+                        continue
+                    frame, is_doubtful = Frame(number, time_s, previous.data, self.layout), True
+                if is_doubtful:
+                    doubtful.add(number)
                 given += 1
-                previous = vector
-                yield Frame(number, time_s, vector, self.layout)
+                previous = frame
+                yield frame
         wants = self.options.selection.picker().wants
-        late = (number for number, time_s in self._late_doubts if wants(number, time_s))
-        self.doubtful_frames = sorted({*doubtful, *late})
-        self._finish(bad, decoded, notes)
-        if not given:
-            raise self._explain_nothing(last)
-
-    def _load(
-        self,
-        load: Callable[[], Picture] | None,
-        reason: str,
-        room: Callable[[], Bytes] | None,
-    ) -> tuple[Bytes | None, str]:
-        if load is None:
-            return None, reason
-        try:
-            picture = load()
-            place = None if room is None else room()
-            return self.geometry.pack(picture, self.layout, place), ""
-        except BadPicture as error:
-            return None, str(error)
-
-    def _failure(self, number: int, time_s: float, reason: str) -> InputError:
-        where = f"frame {number} at {format_time(time_s)}"
-        message = f"{self.name}: {where} cannot be decoded ({reason})"
-        return InputError(f"{message}; --on-bad-frame skip leaves such frames out")
-
-    def _finish(self, bad: list[BadFrame], decoded: int, notes: list[str]) -> None:
-        self.bad_frames = bad
-        self.decoded = decoded
-        if 0 < self._peak_16_bit < _FAINT_16_BIT:
-            notes.append(
-                f"values reach only {self._peak_16_bit} of 65535: as 8-bit frames they are nearly "
-                "black; stretch them to the full 16 bits first"
-            )
+        doubtful |= {number for number, time_s in self._late_doubts if wants(number, time_s)}
+        self.bad_frames, self.doubtful_frames, self.decoded = bad, sorted(doubtful), decoded
         self.warnings = self._opening_warnings + notes
+        if not given:
+            raise self._explain_nothing(*last)
 
-    def _explain_nothing(self, last: tuple[int, float]) -> InputError | EmptySelectionError:
-        if last[0] and not self.bad_frames:
-            return self._nothing_selected(*last)
+    def _frame(self, item: Item, room: Callable[[], Bytes] | None = None) -> Frame:
+        """Load a frame; BadPicture if that cannot be done."""
+        if item.load is None:
+            raise BadPicture(item.reason)
+        try:
+            picture = item.load()
+        except OSError as error:
+            raise BadPicture((error.strerror or str(error)).lower()) from error
+        except ImageError as error:
+            raise BadPicture(str(error)) from error
+        place = None if room is None else room()
+        data = self.geometry.pack(picture, self.layout, place)
+        return Frame(item.number, item.time_s, data, self.layout)
+
+    def _explain_nothing(self, frames: int, last_s: float) -> InputError | EmptySelectionError:
+        if frames and not self.bad_frames:
+            extent = f"it has {plural(frames, 'frame')}, the last at {format_time(last_s)}"
+            message = f"{self.name}: no frame is selected by {self.options.selection}"
+            return EmptySelectionError(f"{message}; {extent}")
         reason = f" ({self.bad_frames[0].reason})" if self.bad_frames else ""
         which = "" if self.options.selection.is_everything else " of those selected"
         message = f"{self.name}: no frame{which} can be decoded{reason}"
         return InputError(f"{message}; check that the file plays, or get a new copy")
-
-    def _nothing_selected(self, frames: int, last_time: float) -> EmptySelectionError:
-        extent = f"it has {plural(frames, 'frame')}, the last at {format_time(last_time)}"
-        message = f"{self.name}: no frame is selected by {self.options.selection}"
-        return EmptySelectionError(f"{message}; {extent}")
-
-    def _to_8_bit(self, image: NDArray[np.uint8] | NDArray[np.uint16]) -> Bytes:
-        """Take the upper byte of 16-bit values; their peak is kept for a warning at the end."""
-        if image.dtype == np.uint8:
-            return image.astype(np.uint8, copy=False)
-        self._peak_16_bit = max(self._peak_16_bit, int(image.max()))
-        return (image >> 8).astype(np.uint8)
 
 
 class IndexedSource(FrameSource):
     """A source whose frames can be read in any order: ``len(source)``, ``source[3]``, ``[2:9]``.
 
     Places count from 0 among the frames that are selected, those that cannot be decoded included;
-    one of these raises InputError. ``Frame.number`` counts from 1 in the input, as always.
+    one of these raises InputError. ``Frame.number`` counts from 1 in the input, as always. A
+    subclass calls `_announce` once and implements `_picture`.
     """
 
     def __init__(self, name: str, path: str, options: Options) -> None:
         super().__init__(name, path, options)
         self.rate = options.fps
         self._assumed_rate = self._per_second = options.fps or ASSUMED_RATE
+        self._peak_16_bit = 0
+
+    def _announce(
+        self, count: int, shape: tuple[int, ...], dtype: np.dtype[Any], colors: str = "rgb"
+    ) -> None:
+        """Plan for so many images, (h, w) or (h, w, 3), of uint8 or uint16."""
+        is_grey, per_second = len(shape) == 2, self.rate or self._per_second
+        self.input_frames, self.duration_s = count, float(count / per_second)
+        self.pixel_format = f"{'gray' if is_grey else colors}{8 * dtype.itemsize}"
+        if self.frames_estimate == 0:
+            raise self._explain_nothing(count, float((count - 1) / per_second))
+        self._plan((shape[1], shape[0]), "gray" if is_grey else "bgr")
+
+    @abstractmethod
+    def _picture(self, index: int) -> Picture:
+        """Read an image, counted from 0."""
+
+    def _to_8_bit(self, image: NDArray[Any]) -> Bytes:
+        """Take the upper byte of 16-bit values; their peak is kept for a warning at the end."""
+        if image.dtype != np.uint8:
+            self._peak_16_bit = max(self._peak_16_bit, int(image.max()))
+            image = image >> 8
+        return image.astype(np.uint8, copy=False)
+
+    def _items(self, notes: list[str]) -> Generator[Item, None, None]:
+        self._peak_16_bit = 0
+        try:
+            for index in range(self.input_frames or 0):
+                time_s = float(index / self._per_second)
+                yield Item(index + 1, time_s, partial(self._picture, index))
+        finally:
+            if 0 < self._peak_16_bit < _FAINT_16_BIT:
+                notes.append(
+                    f"values reach only {self._peak_16_bit} of 65535: as 8-bit frames they are "
+                    "nearly black; stretch them to the full 16 bits first"
+                )
 
     @cached_property
     def _selected(self) -> list[Item]:
@@ -320,15 +314,10 @@ class IndexedSource(FrameSource):
     def __getitem__(self, place: slice) -> list[Frame]: ...
     def __getitem__(self, place: int | slice) -> Frame | list[Frame]:
         if isinstance(place, slice):
-            return [self._frame(item) for item in self._selected[place]]
-        return self._frame(self._selected[place])
-
-    def _frame(self, item: Item) -> Frame:
-        reason = item.reason
-        if item.load is not None:
-            try:
-                data = self.geometry.pack(item.load(), self.layout, None)
-                return Frame(item.number, item.time_s, data, self.layout)
-            except BadPicture as error:
-                reason = str(error)
-        raise InputError(f"{self.name}: frame {item.number} cannot be decoded ({reason})")
+            return [self[index] for index in range(len(self))[place]]
+        item = self._selected[place]
+        try:
+            return self._frame(item)
+        except BadPicture as error:
+            message = f"{self.name}: frame {item.number} cannot be decoded ({error})"
+            raise InputError(message) from error

@@ -50,8 +50,7 @@ class Excerpt:
 def copy_excerpt(source: VideoFileSource, out: Path, start_s: float, end_s: float) -> Excerpt:
     """Copy the packets of a stretch and its sound, from the key frame before it on.
 
-    Times count from the video's first frame. Raises InputError if the container cannot hold the
-    codec.
+    Times count from the video's first frame. InputError if the container cannot hold the codec.
     """
     with source.opened() as (container, stream), av.open(str(out), "w") as target:
         origin = stamp_of(next(pyav.pictures(container, stream))) or 0.0
@@ -75,11 +74,10 @@ def _copy(
     stream: VideoStream,
     end: float,
 ) -> tuple[float, float]:
-    """Copy packets until all pictures up to the end are complete.
+    """Copy packets until all pictures up to the end are complete; return the first and last time.
 
-    Return the first's and last's time. Packets come in the order of decoding: a picture behind the
-    end may be what the last ones before it are made of, and of those that follow it in this order
-    all that are shown before it are kept.
+    Packets come in the order of decoding: a picture behind the end may be what the last ones before
+    it are made of, and of those that follow it in this order all that are shown before it are kept.
     """
     begin: float | None = None
     last, latest = 0.0, end
@@ -87,22 +85,19 @@ def _copy(
     for packet in pyav.demux(container, *chosen):
         if packet.dts is None or packet.time_base is None:
             continue
-        base = float(packet.time_base)
+        base, is_picture = float(packet.time_base), packet.stream.index == stream.index
         stamp = (packet.dts if packet.pts is None else packet.pts) * base
         if begin is None:
-            if packet.stream.index != stream.index or not packet.is_keyframe:
+            if not is_picture or not packet.is_keyframe:
                 continue
             begin = last = stamp
-        if packet.stream.index == stream.index:
+        if is_picture:
             if packet.dts * base > end and stamp > latest:
                 break
             latest = max(latest, stamp)
-        elif stamp > end:
+        if stamp < begin or (stamp > end and not is_picture):
             continue
-        if stamp < begin:
-            continue
-        if packet.stream.index == stream.index:
-            last = max(last, stamp)
+        last = max(last, stamp) if is_picture else last
         shift = int(begin / base)
         packet.pts = None if packet.pts is None else packet.pts - shift
         packet.dts -= shift
@@ -118,10 +113,7 @@ def encode_excerpt(
     draw: Callable[[Frame], Bytes] | None = None,
     rate: Fraction | None = None,
 ) -> Excerpt:
-    """Encode frames as H.264, as they are or as `draw` pictures them.
-
-    Nothing is written without frames.
-    """
+    """Encode frames as H.264, as they are or as `draw` pictures them; nothing without frames."""
     sink, begin, last = None, 0.0, 0.0
     for frame in frames:
         picture = frame.data if draw is None else draw(frame)
@@ -137,10 +129,7 @@ def encode_excerpt(
 
 
 def add_sound(source: VideoFileSource, silent: Path, out: Path, start_s: float) -> bool:
-    """Write a silent excerpt that begins at `start_s` with the sound of its video.
-
-    False if there is none.
-    """
+    """Write a silent excerpt that begins at `start_s` with its video's sound; False without one."""
     with source.opened() as (container, stream), av.open(str(silent)) as pictures:
         sound = _sound_of(container)
         if sound is None:
@@ -196,19 +185,8 @@ def join_videos(
 ) -> int:
     """Copy the packets of videos that `VideoSink` wrote into one; return the number of its frames.
 
-    Parameters
-    ----------
-    parts : sequence of (Path, float)
-        Each with the time of its first frame, in seconds, increasing.
-    out : Path
-        The file to write, with the suffix of its parts.
-    title : str
-    rate : Fraction or None
-
-    Raises
-    ------
-    OutputError
-        If the file cannot be written, or the parts were encoded in different ways.
+    Each part comes with the time of its first frame in seconds, increasing. OutputError if the file
+    cannot be written, or the parts were encoded in different ways.
     """
     kind: VideoKind = "mkv" if out.suffix == ".mkv" else "mp4"
     clock = FrameClock(rate, kind)
@@ -242,10 +220,7 @@ def join_videos(
 
 
 def join_pictures(folders: Sequence[Path], out: Path) -> int:
-    """Number the pictures of several folders through in one.
-
-    Return their number, or raise OutputError.
-    """
+    """Number the pictures of several folders through in one; return how many, or OutputError."""
     count = 0
     try:
         out.mkdir(exist_ok=True)
@@ -259,33 +234,27 @@ def join_pictures(folders: Sequence[Path], out: Path) -> int:
 
 
 def join_arrays(folders: Sequence[Path], out: Path) -> int:
-    """Join the frames of Zarr arrays, a chunk at a time.
-
-    Return their number, or raise OutputError.
-    """
+    """Join the frames of Zarr arrays, a chunk at a time; return how many, or OutputError."""
     import zarr
 
     parts = [zarr.open_array(store=str(folder), mode="r", zarr_format=2) for folder in folders]
-    first, count = parts[0], sum(part.shape[0] for part in parts)
+    first = parts[0]
     try:
         target = zarr.create_array(
             store=str(out),
-            shape=(count, *first.shape[1:]),
+            shape=(0, *first.shape[1:]),
             chunks=first.chunks,
             dtype=first.dtype,
             zarr_format=2,
             attributes=dict(first.attrs),
             config={"write_empty_chunks": True},
         )
-        place = 0
         for part in parts:
             for start in range(0, part.shape[0], first.chunks[0]):
-                frames = np.asarray(part[start : start + first.chunks[0]])
-                target[place : place + len(frames)] = frames
-                place += len(frames)
+                target.append(np.asarray(part[start : start + first.chunks[0]]))
     except OSError as error:
         raise output_error(out, error) from error
-    return count
+    return int(target.shape[0])
 
 
 def link_or_copy(source: Path, target: Path) -> None:

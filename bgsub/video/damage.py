@@ -16,6 +16,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
 from av.container import InputContainer
 from av.error import FFmpegError
 from av.packet import Packet
@@ -25,7 +26,7 @@ from av.video.stream import VideoStream
 from bgsub.errors import is_or_are, plural
 from bgsub.video import pyav
 from bgsub.video.base import Item
-from bgsub.video.film_index import GAP_STEPS, RESTART_S, Entry, FilmHeader, PacketTimes
+from bgsub.video.film_index import GAP_STEPS, RESTART_S, Entry, FilmHeader, Pace, PacketTimes
 
 # Packets that are decoded to see whether a film departs from the standard, which is no damage.
 _PROBED = 40
@@ -72,12 +73,14 @@ def has_checksums(packet: bytes) -> bool:
     FFmpeg's decoder shows parts of the frame before where one does not, and says so in its log
     alone. The slices are found from the last, whose size stands at its end, to the first.
     """
-    # What the sum of an undamaged slice leaves, for the two kinds of sums that FFV1 knows.
-    for remainder in (0x00000000, 0x79408C7A):
+    # The sum is the CRC-32 of IEEE 802.3 with the highest bit of each byte first (zlib's has the
+    # lowest), not inverted. What it begins with and an undamaged slice leaves, of both kinds:
+    for plain in (0x00000000, 0x5E31029E):
         end = len(packet)
         while end >= 8:  # three bytes of size, one of state, four of checksum
             start = end - 8 - int.from_bytes(packet[end - 8 : end - 5], "big")
-            if start < 0 or _crc(packet[start:end], remainder) != remainder:
+            left = ~plain & 0xFFFFFFFF
+            if start < 0 or zlib.crc32(packet[start:end].translate(_REVERSED), left) != left:
                 break
             end = start
         if end == 0 and packet:
@@ -85,18 +88,7 @@ def has_checksums(packet: bytes) -> bool:
     return False
 
 
-# FFV1's sums begin with the highest bit of each byte, zlib's with the lowest.
-_REVERSED_BITS = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-
-
-def _crc(data: bytes, start: int) -> int:
-    """Compute the CRC-32 of IEEE 802.3, highest bit first, without any inversion."""
-    value = zlib.crc32(data.translate(_REVERSED_BITS), _reversed(start) ^ 0xFFFFFFFF)
-    return _reversed(value ^ 0xFFFFFFFF)
-
-
-def _reversed(value: int) -> int:
-    return int(f"{value:032b}"[::-1], 2)
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 class Damaged(Exception):  # noqa: N818 - the film is then decoded on one thread
@@ -139,10 +131,7 @@ class Tally:
 
 
 class Clock:
-    """Turns timestamps into times of frames: 0 at the first, and always increasing.
-
-    Without timestamps they follow each other at the rate.
-    """
+    """Turns timestamps into times of frames: 0 at the first, and always increasing."""
 
     def __init__(self, rate: Fraction | None) -> None:
         self._step = float(1 / rate) if rate else 0.04
@@ -151,10 +140,9 @@ class Clock:
         self._stamped = self._seen_step = math.inf
 
     def read(self, stamp_s: float | None) -> float:
-        """Return the time of the next frame from its timestamp in seconds, if it has one."""
+        """Return the time of the next frame from its timestamp; without one, at the rate."""
         step = self._step if math.isinf(self._seen_step) else self._seen_step
-        following = 0.0 if self._last is None else self._last + step
-        time_s = following
+        time_s = following = 0.0 if self._last is None else self._last + step
         if stamp_s is not None:
             if self._origin is None:
                 self._origin = stamp_s - following
@@ -175,9 +163,8 @@ class Clock:
 class Numbering:
     """Numbers and times the frames of one pass over a video, with those that are missing.
 
-    `times` returns the timestamps of all packets when a gap is to be judged. In a pass over a film
-    that `is_damaged`, what has no packet or no frame is counted; otherwise Damaged is raised where
-    a packet gave no frame.
+    `times` returns the timestamps of all packets. In a pass over a film that `is_damaged`, what has
+    no packet or no frame is counted; otherwise Damaged is raised where a packet gave no frame.
     """
 
     def __init__(
@@ -190,12 +177,12 @@ class Numbering:
     ) -> None:
         self._header, self._times, self._make, self._is_damaged = header, times, make, is_damaged
         self._clock = Clock(header.rate)
-        self.number = self.good = 0
-        self.shown = (0, 0.0)
+        self.number = self.good = self._unstamped = 0
+        self.shown = (0, 0.0)  # number and time of the last good frame
         self._last_s: float | None = None
-        self._unstamped = 0
         self._spoilt = False
         self._missing_s: list[float] = []
+        # Numbers of frames without a packet, with a damaged stamp, without a picture, at one time.
         self._gaps: list[int] = []
         self._strays: list[int] = []
         self._losses: list[int] = []
@@ -244,13 +231,16 @@ class Numbering:
     def silent(self, tally: Tally) -> int:
         """Return how many packets gave no frame, of a video of which each packet is one."""
         is_frame_each = tally.pictures <= _PACKETS_A_FRAME * self.number
-        is_frame_each &= self._header.shows_all_packets
+        is_frame_each &= self._header.codec not in pyav.HIDDEN_PACKETS
         return max(0, tally.pictures - self.number) if is_frame_each else 0
 
     def _missing(self, last_s: float, stamp_s: float) -> Iterator[Item]:
         """Yield the frames between two timestamps: of packets, and of the steps of a rate."""
         times = self._times()
-        stamps = times.between(last_s, stamp_s) if self._header.shows_all_packets else []
+        stamps: list[float] = []
+        if self._header.codec not in pyav.HIDDEN_PACKETS:
+            first = np.searchsorted(times.stamps, last_s, side="right")
+            stamps = times.stamps[first : np.searchsorted(times.stamps, stamp_s)].tolist()
         if stamps and not self._is_damaged:
             raise Damaged
         reason, pace = _DEPENDENT if stamps else _NOWHERE, times.pace
@@ -267,8 +257,8 @@ class Numbering:
 
     def notes(self, tally: Tally, *, is_whole: bool) -> list[str]:
         """Return what is to be said of a pass; `is_whole` if it came to the end."""
-        notes, header = [], self._header
-        pace = self._times().pace if self._is_damaged or self._gaps else None
+        header, unsure, notes = self._header, "numbers and times are unsure", list[str]()
+        pace = self._times().pace if self._is_damaged or self._gaps else Pace(None)
         counted = is_whole and 0 < header.announced <= self.number
         if self._gaps and self._gaps[0] < self.shown[0]:
             count, first = len(self._gaps), self._gaps[0]
@@ -276,7 +266,7 @@ class Numbering:
                 f"{plural(count, 'frame')} {is_or_are(count)} missing from the file, the first is "
                 f"frame {first}; those behind keep their numbers and times"
             )
-        if pace is not None and pace.missing and not pace.gives_numbers:
+        if pace.missing and not pace.gives_numbers:
             notes.append(
                 f"timestamps leave out {pace.missing} frames, more than there are: numbers count "
                 "the frames that are there, times are those of the file"
@@ -284,27 +274,22 @@ class Numbering:
         if self._strays:
             count, first = len(self._strays), self._strays[0]
             which = f"{plural(count, 'timestamp')} {is_or_are(count)} damaged"
-            unsure = "numbers and times are unsure from there on"
-            notes.append(f"{which}, the first is that of frame {first}: {unsure}")
-        unsure = "numbers and times are unsure from frame"
-        by_stamps = pace is not None and pace.gives_numbers
-        if self._losses and self._losses[0] < self.shown[0] and not (counted or by_stamps):
+            notes.append(f"{which}, the first is that of frame {first}: {unsure} from there on")
+        is_told = counted or pace.gives_numbers
+        if self._losses and self._losses[0] < self.shown[0] and not is_told:
             text = "the file does not tell how many its damage took"
-            notes.append(f"{unsure} {self._losses[0]} on: {text}")
+            notes.append(f"{unsure} from frame {self._losses[0]} on: {text}")
         if self._doubles:
-            notes.append(f"{unsure} {self._doubles[0]} on: two frames have the same time")
+            text = "two frames have the same time"
+            notes.append(f"{unsure} from frame {self._doubles[0]} on: {text}")
         if is_whole and header.falls_short(tally.packets, tally.end_s) and not counted:
             what = f"decoded {plural(self.good, 'frame')}"
             if header.frames is not None and header.frames > self.good:
                 what = f"decoded {self.good} of about {header.frames} frames"
-            doubt = "" if header.step_s else "; numbers and times are unsure"
+            doubt = "" if header.step_s else f"; {unsure}"
             notes.append(f"{what}: the file is cut off or damaged{doubt}")
-        silent = tally.pictures - self.number
-        is_frame_each = tally.pictures <= _PACKETS_A_FRAME * self.number
-        if is_whole and silent > 0 and is_frame_each and header.shows_all_packets:
-            notes.append(
-                f"{plural(silent, 'picture')} cannot be decoded: numbers and times are unsure"
-            )
+        if is_whole and (silent := self.silent(tally)):
+            notes.append(f"{plural(silent, 'picture')} cannot be decoded: {unsure}")
         if tally.broke_off:
             notes.append(f"the file cannot be read to its end ({tally.broke_off})")
         if not notes and tally.is_incomplete and self.number == self.good:
@@ -328,84 +313,79 @@ def departs_from_standard(container: InputContainer, stream: VideoStream) -> boo
     return 2 * errors > packets
 
 
-@dataclass(slots=True)
-class _Lost:
-    """A packet that gave no good frame."""
-
-    index: int
-    stamp_s: float | None
-    reason: str
-
-
-def decode_alone(
+def decode(
     container: InputContainer,
     stream: VideoStream,
     header: FilmHeader,
     tally: Tally,
     *,
-    strict: bool,
     is_sound: Callable[[bytes], bool],
+    tolerant: bool,
 ) -> Iterator[Finding]:
-    """Decode a stream on one thread, where the result does not depend on timing.
+    """Decode a stream that was prepared; frames come in order of presentation.
 
-    Frames come in order of presentation, those that packets with errors should have given among
-    them. With `strict`, every departure from the standard is an error.
+    With `tolerant`, which takes one thread, those that packets with errors should have given are
+    among them; or else Damaged is raised for the first error, and a frame that FFmpeg calls corrupt
+    is doubtful.
     """
-    pyav.prepare(stream, threads=1, strict=strict)
     # What comes out of a decoder says which packet it went in with. (Not on several threads: their
     # threads would wait for Python's lock to give a mark back, and whoever holds it for them.)
-    stream.codec_context.copy_opaque = True
+    stream.codec_context.copy_opaque = tolerant
     by_stamp = header.step_s is not None and not header.has_decoding_times
-    # A transport stream marks the packet in which it notices that something is missing, which need
-    # not be the one that is incomplete.
-    marks_are_late = header.format == "mpegts"
-    waiting: list[_Lost] = []
+    waiting: list[tuple[int, float | None, str]] = []  # packets that gave no good frame
     spoilt: list[int] = []
+    lost: set[int] = set()
     healed, index = -1, -1
-    errors: dict[int, str] = {}
 
     def lose(stamp_s: float | None, reason: str) -> None:
-        if index not in errors:
-            errors[index] = reason
-            waiting.append(_Lost(index, stamp_s if by_stamp else None, reason))
+        if not tolerant:
+            raise Damaged(reason)
+        if index not in lost:
+            lost.add(index)
+            waiting.append((index, stamp_s if by_stamp else None, reason))
             spoilt.append(index)
 
     def due(index: float, stamp_s: float | None) -> Iterator[Finding]:
-        for lost in list(waiting):
-            by_time = lost.stamp_s is not None and stamp_s is not None
-            if (lost.stamp_s or 0.0) < (stamp_s or 0.0) if by_time else lost.index < index:
-                waiting.remove(lost)
-                yield Finding(lost.stamp_s, None, lost.reason)
+        for one in list(waiting):
+            at, at_s, reason = one
+            if at < index if at_s is None or stamp_s is None else at_s < stamp_s:
+                waiting.remove(one)
+                yield Finding(at_s, None, reason)
 
     for packet in _packets(container, stream, tally):
         packet_s = pyav.seconds(packet.pts, packet.time_base)
         if not pyav.is_flush(packet):
             index += 1
-            packet.opaque = index
-            if packet.is_corrupt and marks_are_late:
+            if tolerant:
+                packet.opaque = index
+            # A transport stream marks the packet in which it notices that something is missing,
+            # which need not be the one that is incomplete.
+            if packet.is_corrupt and header.format == "mpegts" and tolerant:
                 spoilt.append(index)
             elif packet.is_corrupt or not is_sound(bytes(packet)):
                 lose(packet_s, _INCOMPLETE if packet.is_corrupt else "its checksum is wrong")
         try:
             frames = pyav.decode(packet)
         except FFmpegError as error:
-            if not pyav.is_flush(packet):
+            if not (tolerant and pyav.is_flush(packet)):
                 lose(packet_s, pyav.error_reason(error))
             continue
         for frame in frames:
             origin = frame.opaque if isinstance(frame.opaque, int) else index
             stamp_s = pyav.stamp_of(frame, by_decoding_order=header.has_decoding_times)
             yield from due(origin, stamp_s if by_stamp else None)
-            if origin in errors:
+            if origin in lost:
                 continue
-            if frame.is_corrupt:
+            if frame.is_corrupt and tolerant:
                 spoilt.append(origin)
                 yield Finding(stamp_s, None, "its data are damaged")
                 continue
             healed = max(healed, origin) if frame.key_frame else healed
             depends = any(healed < i and (i < origin or not by_stamp) for i in spoilt)
             doubtful = origin in spoilt or (depends and not header.intra_only)
-            yield Finding(stamp_s, frame, "", doubtful)
+            yield Finding(stamp_s, frame, "", doubtful or frame.is_corrupt)
+    if tally.broke_off and not tolerant:
+        raise Damaged(tally.broke_off)
     yield from due(math.inf, math.inf)
 
 
@@ -422,5 +402,6 @@ def _packets(container: InputContainer, stream: VideoStream, tally: Tally) -> It
             return
         if not pyav.is_flush(packet):
             tally.count(packet)
+        # An empty packet repeats a frame; a decoder would take it for the end.
         if packet.size or pyav.is_flush(packet):
             yield packet

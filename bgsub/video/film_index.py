@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,28 +42,24 @@ _TO_THE_LAST_FRAME = {"nut", "wtv"}
 _REORDERED = {"h264", "hevc", "mpeg4", "mpeg1video", "mpeg2video"}
 
 #: Formats of single pictures one after the other, in which nothing tells that some are missing.
-_WITHOUT_NUMBERS = frozenset(
-    {
-        *("h261", "h263", "h264", "hevc", "vvc", "mjpeg", "mpegvideo", "mpjpeg", "obu", "vc1"),
-        *("dirac", "dnxhd", "cavsvideo", "gif", "m4v", "mxf", "mpeg", "roq", "swf"),
-    }
-)
+_WITHOUT_NUMBERS = {
+    *("h261", "h263", "h264", "hevc", "vvc", "mjpeg", "mpegvideo", "mpjpeg", "obu", "vc1"),
+    *("dirac", "dnxhd", "cavsvideo", "gif", "m4v", "mxf", "mpeg", "roq", "swf"),
+}
 #: Formats without timestamps, with guessed ones, or meant to show each frame for its own time.
 _WITHOUT_STAMPS = (_WITHOUT_NUMBERS - {"m4v"}) | {
     *("avi", "dv", "filmstrip", "rawvideo", "yuv4mpegpipe", "gxf", "amv"),
     *("image2pipe", "jpeg_pipe", "apng", "webp_anim", "webp", "png_pipe", "webp_pipe"),
 }
 
-# Timestamps are rounded; beyond this share of a step they are not those of a constant rate.
-_TOLERANCE = 0.2
-# So many of the frames must follow each other at once for a rate to be called constant.
-_STEADY_SHARE = 0.7
+# Timestamps are rounded; beyond this share of a step they are not those of a constant rate, and so
+# many of the frames must follow each other at once.
+_TOLERANCE, _STEADY_SHARE = 0.2, 0.7
 #: A step back in time by more than this is a new beginning of the clock, not a jittered timestamp.
 RESTART_S = 1.0
 #: A frame that comes later than so many steps leaves a gap.
 GAP_STEPS = 1.5
 
-_INTRA = {"mjpeg", "ffv1", "prores", "dnxhd", "rawvideo", "huffyuv", "ffvhuff", "utvideo"}
 _NEW_BEGINNINGS = {"h264": (0x1F, {5}, 4), "hevc": (0x7E, {19 << 1, 20 << 1}, 21)}
 """Bits of a unit's first byte that say what it is, and which of them are IDR pictures; and where
 in a file's header it is said how long the lengths before units are."""
@@ -84,50 +79,74 @@ def open_video(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
             reason = getattr(error, "strerror", None) or str(error)
             message = f"{path.name}: is not a video that can be read ({reason})"
             raise InputError(f"{message}; check that it is complete and plays") from error
-        stream = container.streams.best("video")
+        stream, advice = container.streams.best("video"), "give a video file or images"
         if not isinstance(stream, VideoStream):
-            raise InputError(f"{path.name}: holds no video; give a video file or images")
+            raise InputError(f"{path.name}: holds no video; {advice}")
         if stream.codec_context is None:
             message = f"{path.name}: its codec is unknown to FFmpeg"
             raise InputError(f"{message}; convert it to H.264 or FFV1")
         if stream.codec_context.name in _TEXT_CODECS:
-            raise InputError(f"{path.name}: is a text, not a video; give a video file or images")
+            raise InputError(f"{path.name}: is a text, not a video; {advice}")
         yield container, stream
 
 
-@dataclass
 class FilmHeader:
-    """What a video file says of itself; format and codec by FFmpeg's names.
+    """What a video file that was just opened says of itself; format and codec by FFmpeg's names.
 
     `announced` frames are those of its own count, 0 without one; `frames` may be estimated.
     """
 
-    format: str
-    codec: str
-    rate: Fraction | None = None
-    announced: int = 0
-    frames: int | None = None
-    duration_s: float | None = None
-    duration_is_exact: bool = True
-    intra_only: bool = False
-    resolution_s: float = 0.001
-    skipped: int = 0
-    has_decoding_times: bool = False
+    def __init__(self, container: InputContainer, stream: VideoStream) -> None:
+        codec, is_alone = stream.codec_context, len(container.streams) == 1
+        self.format, self.codec = container.format.name, codec.name
+        rate = pyav.fraction(stream.average_rate or stream.guessed_rate)
+        self.rate = rate if rate is not None and 0 < rate <= _MAX_RATE else None
+        self.announced, self.skipped = stream.frames, 0
+        self.intra_only = codec.codec.intra_only
+        self.resolution_s = pyav.seconds(1, stream.time_base) or 0.001
+        # avi and asf have no other times for codecs that reorder frames.
+        reorders = codec.has_b_frames > 0 and codec.name in _REORDERED
+        self.has_decoding_times = self.format == "avi" or (self.format == "asf" and reorders)
+        # A RealMedia file with sound says of all streams how long it is itself.
+        self.duration_is_exact = self.format != "rm" or is_alone
+        duration_s = pyav.seconds(stream.duration, stream.time_base) or None
+        if not duration_s and (match := _DURATION_TAG.match(stream.metadata.get("DURATION", ""))):
+            duration_s = int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3])
+        elif not duration_s and container.duration:
+            duration_s, self.duration_is_exact = container.duration / av.time_base, is_alone
+        if self.rate is not None and self.format == "avi":
+            self._count_by_index(self.rate, stream)
+        frames = self.announced or None
+        if self.rate is not None:
+            if duration_s is not None and self.format in _TO_THE_LAST_FRAME:
+                duration_s += float(1 / self.rate)
+            if duration_s is not None:
+                frames = frames or max(1, round(duration_s * self.rate))
+            elif frames is not None:
+                duration_s = float(frames / self.rate)
+        self.frames, self.duration_s = frames, duration_s
+
+    def _count_by_index(self, rate: Fraction, stream: VideoStream) -> None:
+        """Count an avi's frames by its index: its header counts those that were left out, too.
+
+        An index of far fewer packets than the header has is none: FFmpeg made it of what it read.
+        """
+        stamps = [pyav.seconds(one.timestamp, stream.time_base) for one in stream.index_entries]
+        times = [stamp or 0.0 for stamp in stamps]
+        if len(times) < 2 or 2 * len(times) < self.announced:
+            return
+        beats = np.rint(np.diff(times) * float(rate)).astype(int)
+        self.announced = len(times)
+        beat = int(np.sort(beats)[len(beats) // 2])
+        if beat > 1 and (beats == beat).mean() >= 0.9:
+            self.rate = rate / beat
+        else:
+            self.skipped = max(0, int(beats.sum()) - len(beats))
 
     @property
     def step_s(self) -> float | None:
         """Seconds between two frames, where timestamps tell that some are missing."""
         return float(1 / self.rate) if self.rate and self.format not in _WITHOUT_STAMPS else None
-
-    @property
-    def shows_all_packets(self) -> bool:
-        """Whether every packet is to be seen."""
-        return self.codec not in pyav.HIDDEN_PACKETS
-
-    @property
-    def counts_exactly(self) -> bool:
-        """Whether the container's own count is of the frames that are in it."""
-        return self.announced > 0 and (self.format == "avi" or self.format.startswith("mov,"))
 
     def blind_spots(self, unseen: str) -> list[str]:
         """Return what numbers and frames of the film do not tell; `unseen` is of its codec."""
@@ -147,8 +166,8 @@ class FilmHeader:
     def falls_short(self, packets: int, end_s: float) -> bool:
         """Return whether clearly less was found, up to `end_s`, than is announced."""
         if self.announced:
-            slack = 0 if self.counts_exactly else max(1, self.announced // 100)
-            return packets < self.announced - slack
+            is_exact = self.format == "avi" or self.format.startswith("mov,")
+            return packets < self.announced - (0 if is_exact else max(1, self.announced // 100))
         if self.duration_s is None or self.rate is None or self.format not in _ANNOUNCING:
             return False
         slack_s = max(1.0, 0.1 * self.duration_s)  # sound may go on longer
@@ -157,75 +176,11 @@ class FilmHeader:
         return end_s < self.duration_s - slack_s
 
 
-def read_header(container: InputContainer, stream: VideoStream) -> FilmHeader:
-    """Return the header of a file that was just opened."""
-    rate, codec = pyav.fraction(stream.average_rate or stream.guessed_rate), stream.codec_context
-    duration_s, is_exact = _duration(container, stream)
-    # avi and asf have no other times for codecs that reorder frames.
-    reorders = codec.has_b_frames > 0 and codec.name in _REORDERED
-    header = FilmHeader(
-        format=container.format.name,
-        codec=codec.name,
-        rate=rate if rate is not None and 0 < rate <= _MAX_RATE else None,
-        announced=stream.frames,
-        frames=stream.frames or None,
-        duration_s=duration_s,
-        duration_is_exact=is_exact,
-        intra_only=codec.codec.intra_only,
-        resolution_s=pyav.seconds(1, stream.time_base) or 0.001,
-        has_decoding_times=container.format.name == "avi"
-        or (container.format.name == "asf" and reorders),
-    )
-    if header.rate is not None:
-        if header.format == "avi":
-            _count_by_index(header, stream)
-        if header.duration_s is not None and header.format in _TO_THE_LAST_FRAME:
-            header.duration_s += float(1 / header.rate)
-        if header.frames is None and header.duration_s is not None:
-            header.frames = max(1, round(header.duration_s * header.rate))
-        if header.duration_s is None and header.frames is not None:
-            header.duration_s = float(header.frames / header.rate)
-    return header
-
-
-def _count_by_index(header: FilmHeader, stream: VideoStream) -> None:
-    """Count an avi's frames by its index: the header counts those that a recorder left out, too.
-
-    An index of far fewer packets than the header has is none: FFmpeg made it of what it has read.
-    """
-    times = [
-        pyav.seconds(entry.timestamp, stream.time_base) or 0.0 for entry in stream.index_entries
-    ]
-    if header.rate is None or len(times) < 2 or 2 * len(times) < header.announced:
-        return
-    beats = [round((later - earlier) * header.rate) for earlier, later in pairwise(times)]
-    header.announced = header.frames = len(times)
-    beat = sorted(beats)[len(beats) // 2]
-    if beat > 1 and beats.count(beat) >= 0.9 * len(beats):
-        header.rate /= beat
-    else:
-        header.skipped = max(0, sum(beats) - len(beats))
-
-
-def _duration(container: InputContainer, stream: VideoStream) -> tuple[float | None, bool]:
-    """Return the duration in seconds and whether it is the video's own."""
-    own = pyav.seconds(stream.duration, stream.time_base)
-    if own:
-        # A RealMedia file with sound says of all streams how long it is itself.
-        return own, container.format.name != "rm" or len(container.streams) == 1
-    if match := _DURATION_TAG.match(stream.metadata.get("DURATION", "")):
-        return int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3]), True
-    if container.duration:
-        return container.duration / av.time_base, len(container.streams) == 1
-    return None, False
-
-
 class Pace(NamedTuple):
-    """How the frames of a video follow each other.
+    """How the frames of a video follow each other; `step_s` is None if the rate varies.
 
-    `step_s` is None if the rate varies; `missing` counts the frames that timestamps leave out.
-    Frames are not numbered by timestamps (`gives_numbers`) in a recording that was interrupted for
-    longer than it lasts.
+    `missing` counts the frames that timestamps leave out. These do not give numbers in a recording
+    that was interrupted for longer than it lasts.
     """
 
     step_s: float | None
@@ -257,12 +212,6 @@ class PacketTimes(NamedTuple):
     stamps: NDArray[np.float64]
     strays: frozenset[float]
     pace: Pace
-
-    def between(self, start_s: float, stop_s: float) -> list[float]:
-        """Return the timestamps between two others, both of them left out."""
-        first = np.searchsorted(self.stamps, start_s, side="right")
-        found: list[float] = self.stamps[first : np.searchsorted(self.stamps, stop_s)].tolist()
-        return found
 
 
 def packet_times(container: InputContainer, stream: VideoStream, header: FilmHeader) -> PacketTimes:
@@ -302,10 +251,9 @@ class Entry(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a frame is found: its number from 1, its time, its timestamp and that of its key frame.
+    """Where a frame is found: its number from 1, its time, its timestamp and that of a key frame.
 
-    Without a timestamp the video cannot be sought; without a key frame decoding begins at its
-    start.
+    Without a timestamp it cannot be sought; without a key frame decoding begins at the start.
     """
 
     number: int
@@ -318,14 +266,9 @@ class Place(NamedTuple):
 class FilmIndex:
     """The packets of a video, each of which is one frame.
 
-    Attributes
-    ----------
-    stamps : ndarray of int64, shape (n,)
-        Timestamps of the frames in units of `base`, increasing.
-    ranks : ndarray of intp, shape (n,)
-        Place among the frames, from 0, of each packet in the file's order.
-    is_key, begins_anew : ndarray of bool, shape (n,)
-        Which packets depend on no other, and from which on nothing depends on one before.
+    `stamps` are those of the frames in units of `base`, increasing. Of each packet in the file's
+    order, `ranks` says its place among the frames, from 0, `is_key` whether it depends on no other,
+    and `begins_anew` whether nothing from it on depends on one before.
     """
 
     stamps: NDArray[np.int64]
@@ -371,8 +314,7 @@ class FilmIndex:
     def place(self, number: int, *, from_its_key: bool = False) -> Place:
         """Return where a frame is found, decoded from the second key frame before it on.
 
-        `from_its_key` begins at the first one, which gives another picture where that is refreshed
-        bit by bit.
+        Or `from_its_key`, which gives another picture where it is refreshed bit by bit.
         """
         keys = int(np.searchsorted(self.keys, number - 1, side="right"))
         place = keys - (1 if from_its_key else 2)
@@ -389,12 +331,12 @@ class FilmIndex:
         needed = np.zeros(len(is_wanted), dtype=np.bool_)
         starts = np.flatnonzero(self.begins_anew)
         for start, stop in zip(starts, [*starts[1:], len(is_wanted)], strict=True):
-            (places,) = np.nonzero(is_wanted[start:stop])
+            places = np.flatnonzero(is_wanted[start:stop])
             if len(places):
                 needed[start : start + places[-1] + 1] = True
             if in_file[start:stop].min() < in_file[start]:
                 # It shows something before its beginning, which may refer to what was before.
-                return np.ones(len(is_wanted), dtype=np.bool_)
+                return np.ones_like(needed)
         return needed
 
 
@@ -409,17 +351,8 @@ def index_packets(
 ) -> FilmIndex | str:
     """List the packets of a video that was just opened, or return why they do not tell its frames.
 
-    Parameters
-    ----------
-    container, stream
-    resolution_s : float
-        What timestamps are rounded to.
-    step_s : float, optional
-        Seconds between frames, by the header.
-    until : Picker, optional
-        Behind the end of what it selects no more is read than decoders may need.
-    is_sound : callable
-        Whether the data of a packet are undamaged, where the codec lets that be computed.
+    Timestamps are rounded to the resolution; frames are `step_s` apart by the header. Behind the
+    end of what `until` selects, no more is read than decoders may need.
     """
     form, codec = container.format.name, stream.codec_context.name
     base = pyav.fraction(stream.time_base)
@@ -464,7 +397,7 @@ def index_packets(
 
 
 def _doubt(index: FilmIndex, resolution_s: float, step_s: float | None) -> str:
-    """Return why so many packets are not the frames of their timestamps; empty if they are."""
+    """Return why packets are not the frames of their timestamps; empty if they are."""
     # Where reading ended, pictures may be missing that are shown before others.
     stamps = index.stamps[: -(_MARGIN // 2)] if index.is_partial else index.stamps
     steps = _seconds(np.diff(stamps), index.base)
@@ -492,7 +425,7 @@ def _seconds(stamps: NDArray[np.int64], base: Fraction) -> NDArray[np.float64]:
 def _begins_anew(packet: Packet[VideoStream], stream: VideoStream) -> bool:
     """Return whether nothing from this packet on refers to anything before it."""
     context = stream.codec_context
-    if context.name in _INTRA:
+    if context.codec.intra_only or context.name == "ffv1":
         return bool(packet.is_keyframe)
     if context.name not in _NEW_BEGINNINGS or not packet.is_keyframe:
         return False
@@ -521,20 +454,14 @@ class Unexpected(Exception):  # noqa: N818 - the film is then read in another wa
     """A film does not do what its packets announce."""
 
 
-@dataclass(frozen=True, eq=False)
 class DecodingPlan:
     """Which frames of a video are wanted, and which packets are decoded for them."""
 
-    index: FilmIndex
-    is_wanted: NDArray[np.bool_]
-    is_needed: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, index: FilmIndex, selection: Selection) -> DecodingPlan:
-        """Decide which packets of a film are needed for the frames that are selected."""
+    def __init__(self, index: FilmIndex, selection: Selection) -> None:
         wants = selection.picker().wants
-        wanted = np.array([wants(i + 1, time_s) for i, time_s in enumerate(index.times.tolist())])
-        return cls(index, wanted, index.needed(wanted))
+        wanted = [wants(i + 1, time_s) for i, time_s in enumerate(index.times.tolist())]
+        self.index, self.is_wanted = index, np.array(wanted)
+        self.is_needed = index.needed(self.is_wanted)
 
     def decode(
         self,
@@ -543,10 +470,7 @@ class DecodingPlan:
         threads: int,
         make: Callable[[int, VideoFrame, float], Item],
     ) -> Generator[Item, None, None]:
-        """Yield all frames in order of presentation, also those that are left out.
-
-        Raises Unexpected if a selected frame does not come, or anything is odd.
-        """
+        """Yield all frames, also those that are left out; raises Unexpected if anything is odd."""
         stamps, times, following = self.index.stamps, self.index.times, 0
         try:
             for packet in self._packets(container, stream, threads):
@@ -557,18 +481,16 @@ class DecodingPlan:
                     is_lost = self.is_wanted[following:place].any()
                     if frame.is_corrupt or not is_known or is_lost:
                         raise Unexpected
-                    yield from self._left_out(following, place)
+                    for other in range(following, place):
+                        yield Item(other + 1, float(times[other]), _not_decoded)
                     yield make(place + 1, frame, float(times[place]))
                     following = place + 1
         except FFmpegError as error:
             raise Unexpected from error
         if self.is_wanted[following:].any():
             raise Unexpected
-        yield from self._left_out(following, len(times))
-
-    def _left_out(self, start: int, stop: int) -> Iterator[Item]:
-        times = self.index.times
-        return (Item(i + 1, float(times[i]), _not_decoded) for i in range(start, stop))
+        for other in range(following, len(times)):
+            yield Item(other + 1, float(times[other]), _not_decoded)
 
     def _packets(
         self, container: InputContainer, stream: VideoStream, threads: int

@@ -36,29 +36,14 @@ def _to_bgr_matrix(matrix: str) -> NDArray[np.float64]:
     return np.column_stack([np.ones(3), from_u, from_v, -128 * (from_u + from_v)])
 
 
-def _from_bgr_matrix(matrix: str) -> NDArray[np.float64]:
-    """Return the affine 3×4 map from (B, G, R) to full-range (Y, U, V)."""
-    forward = _to_bgr_matrix(matrix)
-    inverse = np.linalg.inv(forward[:, :3])
-    return np.column_stack([inverse, -inverse @ forward[:, 3]])
-
-
 @dataclass(frozen=True)
 class Layout:
     """How the bytes of a frame are arranged; the first ``pixels`` bytes are always its luma.
 
-    Luma is full range: 0 is black and 255 is white, whatever the range of the file was.
-
-    Parameters
-    ----------
-    kind : {"gray", "yuv420", "bgr"}
-        ``gray``: Y. ``yuv420``: Y, then U and V at half the size in both directions, rounded up.
-        ``bgr``: Y, then the pixels as interleaved blue, green and red.
-    height, width : int
-    matrix : {"bt601", "bt709"}
-        The standard that ties YUV to RGB. It matters where there are U and V.
-    with_chroma : bool, optional
-        ``bgr`` only: U and V as in ``yuv420`` follow, for `seen`.
+    Luma is full range: 0 is black and 255 is white, whatever the range of the file was. ``gray``
+    has nothing else; in ``yuv420`` U and V at half the size in both directions follow, rounded up;
+    in ``bgr`` the pixels as interleaved blue, green and red, and `with_chroma` U and V behind them,
+    for `seen`. `matrix` is the standard that ties YUV to RGB where there are U and V.
     """
 
     kind: LayoutKind
@@ -66,16 +51,6 @@ class Layout:
     width: int
     matrix: Matrix = "bt601"
     with_chroma: bool = False
-
-    def __post_init__(self) -> None:
-        if self.kind not in {"gray", "yuv420", "bgr"}:
-            raise ValueError(f"kind must be gray, yuv420 or bgr, not {self.kind!r}")
-        if self.matrix not in _LUMA_WEIGHTS:
-            raise ValueError(f"matrix must be bt601 or bt709, not {self.matrix!r}")
-        if self.height < 1 or self.width < 1:
-            raise ValueError(f"a frame of {self.width}×{self.height} pixels has no pixels")
-        if self.with_chroma and self.kind != "bgr":
-            raise ValueError(f"{self.kind} has no colours beside its own")
 
     @cached_property
     def pixels(self) -> int:
@@ -90,13 +65,10 @@ class Layout:
     @cached_property
     def size(self) -> int:
         """Number of bytes of a frame."""
-        if self.kind == "gray":
-            return self.pixels
         rows, columns = self.chroma_shape
-        chroma = 2 * rows * columns
-        if self.kind == "bgr":
-            return 4 * self.pixels + (chroma if self.with_chroma else 0)
-        return self.pixels + chroma
+        has_chroma = self.kind == "yuv420" or self.with_chroma
+        colors = 3 * self.pixels if self.kind == "bgr" else 0
+        return self.pixels + colors + (2 * rows * columns if has_chroma else 0)
 
     @property
     def plain(self) -> Layout:
@@ -144,49 +116,38 @@ class Layout:
             message = f"expected a uint8 picture of {expected} or {(*expected, 3)}"
             raise ValueError(f"{message}, not {image.dtype} of {image.shape}")
         vector = np.empty(self.size, dtype=np.uint8)
-        if self.kind == "gray":
-            if image.ndim == 2:
-                self.luma(vector)[...] = image
-            else:
-                cv2.cvtColor(image, cv2.COLOR_BGR2GRAY, dst=self.luma(vector))
+        luma = self.luma(vector)
+        if self.kind == "gray" and image.ndim == 2:
+            luma[...] = image
             return vector
         if image.ndim == 2:
             image = cv2.cvtColor(image, cv2.COLOR_GRAY2BGR).astype(np.uint8, copy=False)
+        if self.kind != "yuv420":
+            cv2.cvtColor(image, cv2.COLOR_BGR2GRAY, dst=luma)
         if self.kind == "bgr":
-            luma, colors = self.planes(vector)
-            colors[...] = image
-            cv2.cvtColor(colors, cv2.COLOR_BGR2GRAY, dst=luma)
-            if not self.with_chroma:
-                return vector
-        yuv = np.asarray(cv2.transform(image, _from_bgr_matrix(self.matrix)), dtype=np.uint8)
-        if self.kind == "yuv420":
-            self.luma(vector)[...] = yuv[:, :, 0]
-        self._pack_chroma(yuv, vector)
+            self.planes(vector)[1][...] = image
+        if self.kind == "yuv420" or self.with_chroma:
+            forward = _to_bgr_matrix(self.matrix)
+            inverse = np.linalg.inv(forward[:, :3])
+            backward = np.column_stack([inverse, -inverse @ forward[:, 3]])
+            yuv = np.asarray(cv2.transform(image, backward), dtype=np.uint8)
+            if self.kind == "yuv420":
+                luma[...] = yuv[:, :, 0]
+            # Averages over 2×2 pixels; an odd size is continued by its last row or column, as
+            # encoders do.
+            odd = (0, self.height % 2, 0, self.width % 2)
+            even = cv2.copyMakeBorder(yuv[:, :, 1:], *odd, cv2.BORDER_REPLICATE)
+            small = cv2.resize(even, self.chroma_shape[::-1], interpolation=cv2.INTER_AREA)
+            for plane, target in zip(cv2.split(small), self.chroma(vector), strict=True):
+                target[...] = plane
         return vector
-
-    def _pack_chroma(self, yuv: Bytes, vector: Bytes) -> None:
-        """Average full-range U and V over 2×2 pixels."""
-        # A picture of odd size is continued by its last row or column, as encoders do.
-        even = cv2.copyMakeBorder(
-            yuv[:, :, 1:], 0, self.height % 2, 0, self.width % 2, cv2.BORDER_REPLICATE
-        )
-        rows, columns = self.chroma_shape
-        small = cv2.resize(even, (columns, rows), interpolation=cv2.INTER_AREA)
-        u_plane, v_plane = self.chroma(vector)
-        u_plane[...] = small[:, :, 0]
-        v_plane[...] = small[:, :, 1]
 
     def to_bgr(self, vector: Bytes) -> Bytes:
         """Return a frame as a picture in OpenCV's order, (h, w, 3), or (h, w) for gray.
 
         A view for gray and bgr; a new picture for yuv420, its chroma repeated over 2×2 pixels.
         """
-        planes = self.planes(vector)
-        if self.kind == "gray":
-            return planes[0]
-        if self.kind == "bgr":
-            return planes[1]
-        return self._converted(vector)
+        return self._converted(vector) if self.kind == "yuv420" else self.planes(vector)[-1]
 
     def seen(self, vector: Bytes) -> Bytes:
         """Return the picture that objects are looked for in, which no format of results changes.
@@ -197,10 +158,8 @@ class Layout:
 
     def _converted(self, vector: Bytes) -> Bytes:
         """Convert luma and chroma to BGR."""
-        luma, (u_plane, v_plane) = self.luma(vector), self.chroma(vector)
-        u_full, v_full = (
-            doubled(plane)[: self.height, : self.width] for plane in (u_plane, v_plane)
-        )
+        luma, chroma = self.luma(vector), self.chroma(vector)
+        u_full, v_full = (doubled(plane)[: self.height, : self.width] for plane in chroma)
         if self.matrix == "bt601":  # OpenCV's YCrCb is full-range BT.601, and much faster
             bgr = cv2.cvtColor(cv2.merge([luma, v_full, u_full]), cv2.COLOR_YCrCb2BGR)
         else:
@@ -259,13 +218,7 @@ def cut_out(mask: Bytes, outline: cv2.typing.MatLike) -> tuple[int, int, Bytes]:
     Foreground must have its lowest bit set.
     """
     x, y, wide, high = cv2.boundingRect(outline)
-    inside = filled(outline, x, y, wide, high)
+    inside = np.zeros((high, wide), np.uint8)
+    cv2.drawContours(inside, [outline], -1, 1, cv2.FILLED, offset=(-x, -y))
     cv2.bitwise_and(inside, mask[y : y + high, x : x + wide], dst=inside)
     return x, y, inside
-
-
-def filled(outline: cv2.typing.MatLike, x: int, y: int, width: int, height: int) -> Bytes:
-    """Fill an outline in a box: 1 at what it encloses, itself included, 0 elsewhere."""
-    inside = np.zeros((height, width), np.uint8)
-    cv2.drawContours(inside, [outline], -1, 1, cv2.FILLED, offset=(-x, -y))
-    return inside

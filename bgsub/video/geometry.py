@@ -31,33 +31,15 @@ _CHROMA_RANGE = (255 / 224, 128 - 128 * 255 / 224 + 1e-3)
 class Picture:
     """A picture as it was decoded, its planes possibly views of the decoder's memory.
 
-    Attributes
-    ----------
-    planes : tuple of ndarray of uint8
-        ``(Y,)``; ``(Y, U, V)`` with U and V at half the size, rounded up; or ``(BGR,)``.
-    limited : bool
-        Whether the planes use the limited range, 16..235 and 16..240; BGR never does.
-    own_luma, own_chroma
-        Y, and where they are wanted U and V of 4:2:0, as the file has them beside ``(BGR,)``.
+    ``(Y,)``; ``(Y, U, V)`` with U and V at half the size, rounded up; or ``(BGR,)``, beside which
+    there are Y, and where they are wanted U and V, as the file has them. Other planes than BGR may
+    use the limited range, 16..235 and 16..240.
     """
 
     planes: tuple[Bytes, ...]
     limited: bool = False
     own_luma: Bytes | None = None
     own_chroma: tuple[Bytes, ...] = ()
-
-    @property
-    def kind(self) -> LayoutKind:
-        """The kind of layout that takes this picture as it is."""
-        if len(self.planes) == 3:
-            return "yuv420"
-        return "gray" if self.planes[0].ndim == 2 else "bgr"
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height in pixels."""
-        height, width = self.planes[0].shape[:2]
-        return width, height
 
 
 @dataclass(frozen=True)
@@ -79,24 +61,16 @@ class Orientation:
             return cls(transpose=True, flip_x=c < 0, flip_y=b < 0)
         return cls(transpose=False, flip_x=a < 0, flip_y=d < 0)
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether pictures stay as they are."""
-        return not (self.transpose or self.flip_x or self.flip_y)
-
     def size(self, size: tuple[int, int]) -> tuple[int, int]:
         """Return width and height after turning."""
         return (size[1], size[0]) if self.transpose else size
 
     def apply(self, plane: Bytes) -> Bytes:
         """Turn one plane; the plane itself where nothing is to be done."""
-        turned: NDArray[np.uint8] = plane
-        if self.transpose:
-            turned = cv2.transpose(turned).astype(np.uint8, copy=False)
+        turned = cv2.transpose(plane) if self.transpose else plane
         if self.flip_x or self.flip_y:
-            code = -1 if self.flip_x and self.flip_y else int(self.flip_x)
-            turned = cv2.flip(turned, code).astype(np.uint8, copy=False)
-        return turned
+            turned = cv2.flip(turned, -1 if self.flip_x and self.flip_y else int(self.flip_x))
+        return turned.astype(np.uint8, copy=False)
 
 
 @dataclass(frozen=True)
@@ -120,11 +94,7 @@ class Geometry:
         scale: float,
         name: str,
     ) -> Geometry:
-        """Work out the sizes.
-
-        UsageError if the region lies outside the picture, or the scale is not between 0 and 16 or
-        leaves no pixel.
-        """
+        """Work out the sizes; UsageError if a region or a scale is impossible."""
         width, height = orientation.size(native_size)
         region = Region(0, 0, width, height) if roi is None else roi
         if region.x + region.width > width or region.y + region.height > height:
@@ -146,7 +116,7 @@ class Geometry:
     @property
     def keeps_chroma_aligned(self) -> bool:
         """Whether planes at half size can be treated apart without moving against the luma."""
-        if not self.orientation.is_identity and any(side % 2 for side in self.native_size):
+        if self.orientation != Orientation() and any(side % 2 for side in self.native_size):
             return False
         region = self.region
         if region.x % 2 or region.y % 2:
@@ -221,17 +191,15 @@ class Geometry:
         if halve:
             x, y, width, height = x // 2, y // 2, (width + 1) // 2, (height + 1) // 2
         part = self.orientation.apply(plane)[y : y + height, x : x + width]
-        if part.shape == target.shape:
-            if expansion is None:
-                target[...] = part
-            else:
-                _expand(part, expansion, target)
-            return
+        resizes = part.shape != target.shape
         if expansion is not None:
-            part = _expand(part, expansion)
-        shrinks = target.shape[0] < part.shape[0]
-        how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-        cv2.resize(part, (target.shape[1], target.shape[0]), dst=target, interpolation=how)
+            part = _expand(part, expansion, None if resizes else target)
+        elif not resizes:
+            target[...] = part
+        if resizes:
+            shrinks = target.shape[0] < part.shape[0]
+            how = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
+            cv2.resize(part, target.shape[1::-1], dst=target, interpolation=how)
 
 
 def _expand(plane: Bytes, expansion: tuple[float, float], out: Bytes | None = None) -> Bytes:
@@ -257,16 +225,25 @@ class MaskImage:
 
         InputError if the file is no picture, UsageError if an array is none.
         """
-        if isinstance(given, np.ndarray):
-            return cls(_levels(given, what), what, what)
-        return cls(_levels(read_image(given), what), Path(given).name, what)
+        image: NDArray[Any]
+        image, name = (
+            (given, what)
+            if isinstance(given, np.ndarray)
+            else (read_image(given), Path(given).name)
+        )
+        if image.dtype == np.bool_:
+            image = image.astype(np.uint8) * np.uint8(255)
+        elif image.dtype == np.uint16:
+            image = (image >> 8).astype(np.uint8)
+        if image.ndim == 3 and image.shape[2] == 3:
+            image = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+        if image.dtype != np.uint8 or image.ndim != 2:
+            message = f"{what}: is {image.dtype} of shape {image.shape}"
+            raise UsageError(f"{message}; expected uint8, uint16 or bool of shape (h, w)")
+        return cls(image.astype(np.uint8, copy=False), name, what)
 
     def pixel_mask(self, geometry: Geometry) -> NDArray[np.bool_]:
-        """Return the pixels of the frames that are white, that is inside.
-
-        UsageError if the picture has another size than the input, EmptySelectionError if none is
-        inside.
-        """
+        """Return the pixels of the frames that are white, that is inside; there must be one."""
         inside = self._white(geometry)
         if not inside.any():
             message = f"no pixel of the {self.what} is white (128 or more) where the frames are"
@@ -276,10 +253,9 @@ class MaskImage:
     def ignored(
         self, geometry: Geometry, pixel_mask: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_]:
-        """Return the pixels of the frames that are white, that is to be ignored; there may be none.
+        """Return the pixels of the frames that are white, that is to be ignored.
 
-        UsageError if the picture has another size than the input, EmptySelectionError if no pixel
-        of the fit (None for all) is left that could be foreground.
+        One of the fit (None for all) must be left that could be foreground.
         """
         ignored = self._white(geometry)
         left = ~ignored if pixel_mask is None else pixel_mask & ~ignored
@@ -299,20 +275,5 @@ class MaskImage:
         region = geometry.region
         part = self.levels[region.y :, region.x :][: region.height, : region.width]
         inside = np.where(part >= _LEVEL, 255, 0).astype(np.uint8)
-        if geometry.size != (region.width, region.height):
-            resized = cv2.resize(inside, geometry.size, interpolation=cv2.INTER_AREA)
-            inside = resized.astype(np.uint8, copy=False)
-        return np.asarray(inside >= _LEVEL)
-
-
-def _levels(image: NDArray[Any], what: str) -> Bytes:
-    if image.dtype == np.bool_:
-        image = image.astype(np.uint8) * np.uint8(255)
-    elif image.dtype == np.uint16:
-        image = (image >> 8).astype(np.uint8)
-    if image.ndim == 3 and image.shape[2] == 3:
-        image = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
-    if image.dtype != np.uint8 or image.ndim != 2:
-        message = f"{what}: is {image.dtype} of shape {image.shape}"
-        raise UsageError(f"{message}; expected uint8, uint16 or bool of shape (h, w)")
-    return image.astype(np.uint8, copy=False)
+        resized = cv2.resize(inside, geometry.size, interpolation=cv2.INTER_AREA)
+        return np.asarray(resized >= _LEVEL)

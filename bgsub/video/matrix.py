@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import mmap
 import os
-import queue
 import tempfile
-import threading
+from collections import deque
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Generic, TypeVar, cast
 
 import numpy as np
@@ -43,15 +41,11 @@ class FrameMatrix:
         self._numbers: list[int] = []
         self._times: list[float] = []
         self._closed = False
-        self._directory = None if directory is None else Path(directory)
+        self._directory = directory
         self._file: IO[bytes] | None = None
-        if self._directory is not None:
-            try:
-                self._file = tempfile.TemporaryFile(  # noqa: SIM115 - closed with the matrix
-                    prefix="bgsub-frames-", dir=self._directory
-                )
-            except OSError as error:
-                raise self._no_room("no temporary file can be made here", error) from error
+        if directory is not None:
+            with self._room_on_disk():
+                self._file = tempfile.TemporaryFile(prefix="bgsub-frames-", dir=directory)  # noqa: SIM115
 
     def __enter__(self) -> FrameMatrix:
         return self
@@ -80,12 +74,8 @@ class FrameMatrix:
     def append(self, frame: Frame) -> None:
         """Add a frame as the last row; its bytes are copied, unless they are in the `room` for it.
 
-        ValueError if it has another layout or the matrix is closed; OutputError if the file cannot
-        grow.
+        OutputError if the file cannot grow.
         """
-        self._check_open()
-        if frame.layout is not self.layout and frame.layout != self.layout:
-            raise ValueError(f"a frame in {frame.layout} does not fit a matrix of {self.layout}")
         row = self.room()
         if frame.data.ctypes.data != row.ctypes.data:
             row[:] = frame.data
@@ -94,7 +84,7 @@ class FrameMatrix:
 
     def room(self) -> Bytes:
         """Return the row of the next frame, for its bytes to be put there before it is added."""
-        self._check_open()
+        self._check_range(0, 0, 0, "rows")
         chunk, row = divmod(len(self), self.chunk_rows)
         if chunk == len(self._chunks):
             self.release()
@@ -117,7 +107,7 @@ class FrameMatrix:
             else:
                 low, high = np.searchsorted(rows, [first, first + self.chunk_rows])
                 block[low:high] = chunk[rows[low:high] - first, start:stop]
-            self._release_chunk(chunk)
+            _release(chunk)
         return block
 
     def rows(self, start: int, stop: int) -> Bytes:
@@ -128,8 +118,7 @@ class FrameMatrix:
         parts = []
         for index in range(start // self.chunk_rows, (stop - 1) // self.chunk_rows + 1):
             offset = index * self.chunk_rows
-            low, high = max(start - offset, 0), min(stop - offset, self.chunk_rows)
-            parts.append(self._chunks[index][low:high])
+            parts.append(self._chunks[index][max(start - offset, 0) : stop - offset])
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def release(self) -> None:
@@ -138,7 +127,7 @@ class FrameMatrix:
         Cheap, and without effect on a matrix in memory. Pages come back when they are read.
         """
         for chunk in self._chunks:
-            self._release_chunk(chunk)
+            _release(chunk)
 
     def close(self) -> None:
         """Free the memory and the temporary file; views that were handed out stay valid."""
@@ -154,32 +143,32 @@ class FrameMatrix:
         length = self.chunk_rows * self.layout.size
         # Chunks begin at multiples of what a mapping may begin at, so that each is mapped alone.
         stride = -(-length // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        try:
+        with self._room_on_disk():
             _reserve(self._file, index * stride, length)
             return np.memmap(self._file, np.uint8, "r+", offset=index * stride, shape=shape)
+
+    @contextlib.contextmanager
+    def _room_on_disk(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
-            raise self._no_room("the temporary file of the frames cannot grow", error) from error
-
-    def _no_room(self, what: str, error: OSError) -> OutputError:
-        reason = error.strerror or str(error)
-        advice = "free some space or choose another folder"
-        return OutputError(f"{self._directory}: {what} ({reason}); {advice}")
-
-    def _release_chunk(self, chunk: Bytes) -> None:
-        # Pages of a file that were read or written count as resident memory until they are dropped;
-        # what was written stays in the system's cache of the file.
-        mapping = getattr(chunk, "_mmap", None)
-        if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
-            mapping.madvise(mmap.MADV_DONTNEED)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ValueError("the matrix of frames is closed")
+            what = f"there is no room for the frames of a run ({error.strerror or error})"
+            advice = "free some space or choose another folder"
+            raise OutputError(f"{self._directory}: {what}; {advice}") from error
 
     def _check_range(self, start: int, stop: int, length: int, what: str) -> None:
-        self._check_open()
+        if self._closed:
+            raise ValueError("the matrix of frames is closed")
         if not 0 <= start <= stop <= length:
             raise ValueError(f"{what} {start}:{stop} lie outside 0:{length}")
+
+
+def _release(chunk: Bytes) -> None:
+    # Pages of a file that were read or written count as resident memory until they are dropped;
+    # what was written stays in the system's cache of the file.
+    mapping = getattr(chunk, "_mmap", None)
+    if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def _reserve(file: IO[bytes], offset: int, length: int) -> None:
@@ -188,25 +177,18 @@ def _reserve(file: IO[bytes], offset: int, length: int) -> None:
     A mapping of a file that is longer than what the disk holds kills the process when it is
     written to, instead of raising an error.
     """
-    if hasattr(os, "posix_fallocate"):
-        try:
-            os.posix_fallocate(file.fileno(), offset, length)
-        except OSError as error:
-            if error.errno not in {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}:
-                raise
-        else:
-            return
+    if hasattr(os, "posix_fallocate"):  # the C library writes where a file system cannot do it
+        os.posix_fallocate(file.fileno(), offset, length)
+        return
     file.seek(offset)
-    block = bytes(2**20)
-    for done in range(0, length, len(block)):
-        file.write(block[: min(len(block), length - done)])
+    for done in range(0, length, 2**20):
+        file.write(bytes(min(2**20, length - done)))
     file.flush()
 
 
 Item = TypeVar("Item")
 
 _END = object()
-_PATIENCE_S = 0.1
 
 
 class Prefetch(Generic[Item]):
@@ -220,49 +202,15 @@ class Prefetch(Generic[Item]):
         self._items, self._depth = items, depth
 
     def __iter__(self) -> Iterator[Item]:
-        waiting: queue.Queue[tuple[object, BaseException | None]] = queue.Queue(self._depth)
-        stop = threading.Event()
-        thread = threading.Thread(
-            target=_fill, args=(self._items, waiting, stop), name="bgsub-decode", daemon=True
-        )
-        thread.start()
+        items = iter(self._items)
+        pool = ThreadPoolExecutor(1, "bgsub-decode")
         try:
-            while True:
-                item, error = waiting.get()
-                if error is not None:
-                    raise error
-                if item is _END:
-                    return
+            waiting = deque(pool.submit(next, items, _END) for _ in range(self._depth + 1))
+            while (item := waiting.popleft().result()) is not _END:
+                waiting.append(pool.submit(next, items, _END))
                 yield cast("Item", item)
         finally:
-            stop.set()
-            thread.join()
-
-
-def _fill(
-    items: Iterable[object],
-    waiting: queue.Queue[tuple[object, BaseException | None]],
-    stop: threading.Event,
-) -> None:
-    """Take items until there are no more, or nobody wants them."""
-
-    def put(item: object, error: BaseException | None = None) -> None:
-        while not stop.is_set():
-            with contextlib.suppress(queue.Full):
-                waiting.put((item, error), timeout=_PATIENCE_S)
-                return
-
-    iterator: Iterator[object] | None = None
-    try:
-        iterator = iter(items)
-        for item in iterator:
-            put(item)
-            if stop.is_set():
-                return
-        put(_END)
-    except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-        put(None, error)
-    finally:
-        close = getattr(iterator, "close", None)
-        if close is not None:
-            close()
+            pool.shutdown(cancel_futures=True)
+            close = getattr(items, "close", None)
+            if close is not None:
+                close()

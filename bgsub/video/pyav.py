@@ -35,18 +35,17 @@ _MAJOR = int(av.__version__.split(".", maxsplit=1)[0])
 # A title in Latin-1 is no reason to refuse a film.
 _LENIENT: dict[str, Any] = {"metadata_errors": "replace"} if _MAJOR < 19 else {}
 
-
-#: Kinds of files that hold no pictures but say where they are: FFmpeg would open those files, or
-#: connect to other machines, and a file from a stranger must not decide that. Then what is no file
-#: at all.
-LISTS = frozenset({"concat", "dash", "hls", "imf", "sdp", "vobsub", "webm_dash_manifest"})
-_DEVICES = frozenset(
-    {"alsa", "fbdev", "jack", "kmsgrab", "lavfi", "oss", "pulse", "rtp", "rtsp", "sap", "tty"}
-    | {"video4linux2,v4l2", "x11grab", "xcbgrab"}
-)
+# Kinds of files that hold no pictures but say where they are: FFmpeg would open those files, or
+# connect to other machines, and a file from a stranger must not decide that. Then what is no file
+# at all.
+_LISTS = {"concat", "dash", "hls", "imf", "sdp", "vobsub", "webm_dash_manifest"}
+_DEVICES = {
+    *("alsa", "fbdev", "jack", "kmsgrab", "lavfi", "oss", "pulse", "rtp", "rtsp", "sap", "tty"),
+    *("video4linux2,v4l2", "x11grab", "xcbgrab"),
+}
 #: Formats of single files and of pipes, none of which names other files.
-READ = ",".join(sorted(av.formats_available - LISTS - _DEVICES))
-# How lists begin; a byte order mark or empty lines may come before.
+READ = ",".join(sorted(av.formats_available - _LISTS - _DEVICES))
+# How lists begin, behind a byte order mark, empty lines and comments of XML.
 _LIST_BEGINNINGS = {
     b"#extm3u": "an HLS playlist",
     b"ffconcat": "a list of files for FFmpeg (ffconcat)",
@@ -56,10 +55,17 @@ _LIST_BEGINNINGS = {
     b"<assetmap": "an IMF asset map",
     b"# vobsub": "an index of subtitles (VobSub)",
 }
-_XML_PROLOGUE = re.compile(rb"(<\?.*?\?>|<!--.*?-->|\s)*", re.DOTALL)
+_PROLOGUE = rb"(?:\xef\xbb\xbf)?(?:<\?.*?\?>|<!--.*?-->|\s)*"
+_LIST = re.compile(_PROLOGUE + b"(" + b"|".join(_LIST_BEGINNINGS) + b")", re.DOTALL | re.IGNORECASE)
 
 #: Codecs with packets that are not to be seen.
 HIDDEN_PACKETS = frozenset({"vp8", "vp9", "libvpx", "libvpx-vp9"})
+# A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example);
+# but in AV1 a few bytes show a picture that was sent before.
+_LEAST_PACKET = 8
+_SHORT_CODECS = {"libdav1d", "libaom-av1", "av1"}
+# Decoders that on several threads of slices keep to themselves what is wrong with one.
+_QUIET_SLICES = {"mpeg1video", "mpeg2video"}
 
 _YUV420 = re.compile(r"yuv(j420p|420p|a420p)")
 _LUMA_PLANE_FIRST = re.compile(r"yuv[ja]?4\d\dp|nv(12|21|16|24|42)")
@@ -69,21 +75,11 @@ _LIMITED_RANGE, _FULL_RANGE = 1, 2  # FFmpeg's AVCOL_RANGE_MPEG and AVCOL_RANGE_
 _BT709 = 1  # FFmpeg's AVCOL_SPC_BT709
 
 
-# A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example);
-# but in AV1 a few bytes show a picture that was sent before.
-_LEAST_PACKET = 8
-_SHORT_CODECS = {"libdav1d", "libaom-av1", "av1"}
-
-# Decoders that on several threads of slices keep to themselves what is wrong with one.
-_QUIET_SLICES = {"mpeg1video", "mpeg2video"}
-
-
 @contextmanager
 def open_input(path: str | os.PathLike[str]) -> Iterator[InputContainer]:
     """Open a file for reading, whatever letters its name and its texts have; closes it at the end.
 
-    av.FFmpegError or ValueError if FFmpeg finds nothing in it, InputError if it is a list of other
-    files.
+    InputError if it is a list of other files; av.FFmpegError or ValueError if FFmpeg refuses it.
     """
     kind = _list_kind(path)
     if kind is not None:
@@ -101,32 +97,22 @@ def open_input(path: str | os.PathLike[str]) -> Iterator[InputContainer]:
         try:
             yield container
         finally:
-            _end_threads(container)
-
-
-def _end_threads(container: InputContainer) -> None:
-    """Wait until no thread of a decoder is at work.
-
-    PyAV frees decoders with Python's lock held, and waits for their threads then. One that has a
-    message for Python (after `av.logging.set_level`), which it has about every damaged frame, would
-    wait for the lock: for ever. Flushing waits for the threads without the lock.
-    """
-    for stream in container.streams.video:
-        if stream.codec_context is not None:
-            stream.codec_context.flush_buffers()
+            # PyAV frees decoders with Python's lock held, and waits for their threads then. One
+            # that has a message for Python (after `av.logging.set_level`), which it has about every
+            # damaged frame, would wait for the lock: for ever. Flushing waits without the lock.
+            for stream in container.streams.video:
+                if stream.codec_context is not None:
+                    stream.codec_context.flush_buffers()
 
 
 def _list_kind(path: str | os.PathLike[str]) -> str | None:
     """Return which list of other files a file is, by how it begins; None for all else."""
     try:
         with Path(path).open("rb") as file:
-            beginning = file.read(4096)
+            match = _LIST.match(file.read(4096))
     except OSError:
         return None
-    text = beginning.removeprefix(b"\xef\xbb\xbf").lower()
-    prologue = _XML_PROLOGUE.match(text)
-    text = text[prologue.end() :] if prologue else text
-    return next((kind for start, kind in _LIST_BEGINNINGS.items() if text.startswith(start)), None)
+    return _LIST_BEGINNINGS[match[1].lower()] if match else None
 
 
 def decode(packet: Packet[VideoStream]) -> list[VideoFrame]:
@@ -152,9 +138,8 @@ def demux(container: InputContainer, *streams: Stream) -> Iterator[Packet[Any]]:
     try:
         yield from container.demux(*streams)
     except IndexError as error:  # PyAV's, for a stream that the header has not announced
-        raise InvalidDataError(
-            tag_to_code(b"INDA"), "another stream begins amid the file"
-        ) from error
+        text = "another stream begins amid the file"
+        raise InvalidDataError(tag_to_code(b"INDA"), text) from error
 
 
 def pictures(container: InputContainer, stream: VideoStream) -> Iterator[VideoFrame]:
@@ -273,39 +258,36 @@ class PictureMaker:
         decoder's memory. Everything else is converted to BGR by swscale, and keeps the file's luma
         beside it, and the chroma of 4:2:0 for layouts with chroma. Alpha is dropped.
         """
-        name = frame.format.name
+        name, kind = frame.format.name, self._layout.kind
+        is_420 = _YUV420.fullmatch(name) is not None
         try:
             if _GRAY.match(name):
                 return Picture((self._gray(frame),), frame.color_range == _LIMITED_RANGE)
             limited = frame.color_range != _FULL_RANGE and not name.startswith("yuvj")
-            if self._layout.kind == "yuv420" and _YUV420.fullmatch(name):
+            if kind == "yuv420" and is_420:
                 return Picture((_plane(frame, 0), _plane(frame, 1), _plane(frame, 2)), limited)
             luma = _plane(frame, 0) if _LUMA_PLANE_FIRST.fullmatch(name) else None
-            if self._layout.kind == "gray" and luma is not None:
+            if kind == "gray" and luma is not None:
                 return Picture((luma,), limited)
             chroma: tuple[Bytes, ...] = ()
-            if self._layout.with_chroma and _YUV420.fullmatch(name):
+            if self._layout.with_chroma and is_420:
                 chroma = _plane(frame, 1), _plane(frame, 2)
-            return Picture((self._bgr(frame),), limited and luma is not None, luma, chroma)
+            if name != "bgr24":
+                frame = self._reformatter.reformat(frame, format="bgr24")
+            bgr = _plane(frame, 0, 3).reshape(frame.height, frame.width, 3)
+            return Picture((bgr,), limited and luma is not None, luma, chroma)
         except (FFmpegError, ValueError) as error:
             reason = f"frames of the format {name} cannot be converted"
             raise BadPicture(reason) from error
 
     def _gray(self, frame: VideoFrame) -> Bytes:
         name = frame.format.name
-        if name == "gray":
-            return _plane(frame, 0)
         if match := _DEEP_GRAY.fullmatch(name):
             values = _plane(frame, 0, 2).view("<u2" if match[2] == "le" else ">u2")
             return (values >> (int(match[1]) - 8)).astype(np.uint8)
-        return _plane(self._reformatter.reformat(frame, format="gray"), 0)
-
-    def _bgr(self, frame: VideoFrame) -> Bytes:
-        converted = frame
-        if frame.format.name != "bgr24":
-            converted = self._reformatter.reformat(frame, format="bgr24")
-        rows = _plane(converted, 0, 3)
-        return rows.reshape(converted.height, converted.width, 3)
+        return _plane(
+            frame if name == "gray" else self._reformatter.reformat(frame, format="gray"), 0
+        )
 
 
 def _plane(frame: VideoFrame, index: int, item: int = 1) -> Bytes:

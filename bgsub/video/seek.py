@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from itertools import islice, pairwise
 
 import numpy as np
 from av.error import FFmpegError
-from numpy.typing import NDArray
 
 from bgsub.errors import InputError
 from bgsub.video import pyav
-from bgsub.video.base import IndexedSource
+from bgsub.video.base import FrameSource, IndexedSource
 from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import FilmIndex, Place
 from bgsub.video.frames import Frame
 from bgsub.video.selection import sample_rows
-from bgsub.video.source import FrameSource
-
-_WITHOUT_STAMPS = {"avi"}
-"""Containers whose frames are told apart by their order alone: nothing is sought there."""
 
 _CHECKED = 48
 """Frames at the beginning that are decoded to see whether an index is right."""
@@ -30,43 +24,23 @@ _FEW = 20
 """Key frames below which they say too little of a film, and all of it is decoded."""
 
 
-def key_frames(source: VideoFileSource, count: int) -> list[Frame]:
-    """Decode key frames that are spread over a video, by seeking: fewer if it has fewer.
-
-    Their numbers in the video are not known, and are 0. Seeks that fail, as in files without an
-    index, give what has been found by then.
-    """
-    found: list[Frame] = []
-    with source.opened() as (container, stream):
-        stream.codec_context.skip_frame = "NONKEY"
-        if source.duration_s is None or stream.time_base is None:
-            return found
-        start = stream.start_time or 0
-        seen: set[int | None] = set()
-        for index in range(count):
-            target = source.duration_s * index / count / float(stream.time_base)
-            try:
-                container.seek(start + int(target), stream=stream)
-                picture = next(pyav.pictures(container, stream), None)
-            except FFmpegError:
-                break
-            if picture is None or picture.pts in seen or picture.is_corrupt:
-                continue
-            seen.add(picture.pts)
-            frame = source.to_frame(picture, float(picture.time or 0.0))
-            if frame is not None:
-                found.append(frame)
-    return found
-
-
 def can_seek(source: VideoFileSource) -> bool:
     """Return whether a time leads to the same frame as reading from the beginning does."""
-    with source.opened() as (container, stream):
-        if container.format.name in _WITHOUT_STAMPS or stream.time_base is None:
+    with source.opened() as (container, _):
+        if container.format.name == "avi":  # which tells frames apart by their order alone
             return False
-        first = [pyav.stamp_of(picture) for picture in islice(pyav.pictures(container, stream), 8)]
+    first = _first_stamps(source, 8)
     stamps = [stamp for stamp in first if stamp is not None]
     return len(stamps) == len(first) > 1 and all(one < two for one, two in pairwise(stamps))
+
+
+def _first_stamps(source: VideoFileSource, count: int) -> list[float | None]:
+    """Return the timestamps of the first frames that come out of a decoder."""
+    with source.opened() as (container, stream):
+        try:
+            return [pyav.stamp_of(p) for p in islice(pyav.pictures(container, stream), count)]
+        except FFmpegError:
+            return []
 
 
 def frames_between(
@@ -94,20 +68,11 @@ def frames_between(
 def index_film(source: VideoFileSource) -> FilmIndex | str:
     """List the frames of a video, so that any can be sought, or return why they cannot."""
     index = source.index()
-    if isinstance(index, FilmIndex) and not _begins_with(source, index.stamps_s[:_CHECKED]):
-        return "its packets are not one frame each"
+    if isinstance(index, FilmIndex):
+        announced = list(index.stamps_s[:_CHECKED])
+        if _first_stamps(source, len(announced)) != announced:
+            return "its packets are not one frame each"
     return index
-
-
-def _begins_with(source: VideoFileSource, stamps: NDArray[np.float64]) -> bool:
-    """Return whether the first frames that come out of a decoder have these timestamps."""
-    with source.opened() as (container, stream):
-        try:
-            pictures = islice(pyav.pictures(container, stream), len(stamps))
-            found = [pyav.stamp_of(picture) for picture in pictures]
-        except FFmpegError:
-            return False
-    return found == list(stamps)
 
 
 def frames_at(source: FrameSource, places: Sequence[Place]) -> Iterator[Frame]:
@@ -127,17 +92,12 @@ def frames_at(source: FrameSource, places: Sequence[Place]) -> Iterator[Frame]:
             except InputError:
                 continue
     else:
-        yield from _passing(source, [place.number for place in places])
-
-
-def _passing(source: FrameSource, numbers: Sequence[int]) -> Iterator[Frame]:
-    """Pick frames from all, up to the last one of them."""
-    wanted = set(numbers)
-    for frame in source:
-        if frame.number in wanted:
-            yield frame
-        if frame.number >= numbers[-1]:
-            break
+        wanted = {place.number for place in places}
+        for frame in source:
+            if frame.number in wanted:
+                yield frame
+            if frame.number >= places[-1].number:
+                break
 
 
 def _sought(source: VideoFileSource, places: Sequence[Place]) -> Iterator[Frame]:
@@ -165,30 +125,48 @@ def glimpse(source: FrameSource, count: int, *, seed: int = 0) -> list[Frame]:
     """Return at most `count` frames that are spread over an input, in order of time.
 
     A sample by the `seed` where frames can be chosen freely. Of a video without a selection, key
-    frames that are found by seeking; of one that has fewer than 20 of them, or of which a part is
+    frames that are found by seeking, with the number 0; where there are few of them, or a part is
     selected, all frames are decoded. InputError if none can be.
     """
     if isinstance(source, IndexedSource):
         return [source[place] for place in sample_rows(len(source), count, seed).tolist()]
     if isinstance(source, VideoFileSource) and source.options.selection.is_everything:
-        found = key_frames(source, count)
+        found = _key_frames(source, count)
         if len(found) >= min(count, _FEW):
             return found
-    found = _thinned(source, count)
-    if not found:
-        raise InputError(f"{source.name}: no frame can be decoded")
-    return found
-
-
-def _thinned(source: FrameSource, count: int) -> list[Frame]:
-    """Keep every frame, then every second, fourth, … as they become more than twice as many."""
-    kept: deque[Frame] = deque()
+    # Every frame, then every second, fourth, … as they become more than twice as many.
+    kept: list[Frame] = []
     every = 1
     for index, frame in enumerate(source):
         if index % every == 0:
             kept.append(Frame(frame.number, frame.time_s, frame.data.copy(), frame.layout))
         if len(kept) > 2 * count:
-            kept = deque(list(kept)[::2])
-            every *= 2
+            kept, every = kept[::2], 2 * every
+    if not kept:
+        raise InputError(f"{source.name}: no frame can be decoded")
     step = max(1.0, len(kept) / count)
     return [kept[int(place * step)] for place in range(min(count, len(kept)))]
+
+
+def _key_frames(source: VideoFileSource, count: int) -> list[Frame]:
+    """Decode key frames that are spread over a video; what was found where a seek fails."""
+    found: list[Frame] = []
+    with source.opened() as (container, stream):
+        stream.codec_context.skip_frame = "NONKEY"
+        if source.duration_s is None or stream.time_base is None:
+            return found
+        seen: set[int | None] = set()
+        for index in range(count):
+            target = source.duration_s * index / count / float(stream.time_base)
+            try:
+                container.seek((stream.start_time or 0) + int(target), stream=stream)
+                picture = next(pyav.pictures(container, stream), None)
+            except FFmpegError:
+                break
+            if picture is None or picture.pts in seen or picture.is_corrupt:
+                continue
+            seen.add(picture.pts)
+            frame = source.to_frame(picture, float(picture.time or 0.0))
+            if frame is not None:
+                found.append(frame)
+    return found

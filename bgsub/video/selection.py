@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bgsub.errors import UsageError
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 #: Timestamps are rounded to their file's time base; a frame this much early is still on time.
 _TIME_TOLERANCE = 1e-6
-
 
 _FRAME = re.compile(r"(\d+)f?")
 _SECONDS = re.compile(r"(\d+\.?\d*|\.\d+)([smh])")
@@ -33,10 +33,6 @@ class Position:
     frame: int | None = None
     seconds: float | None = None
 
-    def __post_init__(self) -> None:
-        if (self.frame is None) == (self.seconds is None):
-            raise ValueError("a position is either a frame or a number of seconds")
-
     def __str__(self) -> str:
         return str(self.frame) if self.seconds is None else f"{self.seconds:.15g}s"
 
@@ -44,14 +40,7 @@ class Position:
 def parse_position(value: str | int | Position, name: str = "position") -> Position:
     """Read a frame number (``250f``), a time with a unit (``12.5s``) or ``[HH:]MM:SS.mmm``.
 
-    Raises UsageError, with `name` for the value, if it is none of these, or frame 0.
-
-    Examples
-    --------
-    >>> parse_position("250")
-    Position(frame=250, seconds=None)
-    >>> parse_position("00:01:12.5").seconds
-    72.5
+    UsageError, with `name` for the value, if it is none of these, or frame 0.
     """
     position = _parse(value, name)
     if position.frame == 0:
@@ -83,13 +72,7 @@ def _parse(value: str | int | Position, name: str) -> Position:
 
 
 def parse_rate(value: str | float | Fraction, name: str = "fps") -> Fraction:
-    """Read frames a second, from 0.0001 to 100,000; UsageError otherwise.
-
-    Examples
-    --------
-    >>> parse_rate("12.5"), parse_rate("30000/1001")
-    (Fraction(25, 2), Fraction(30000, 1001))
-    """
+    """Read frames a second, from 0.0001 to 100,000; UsageError otherwise."""
     message = f'{name} {value}: must be a number of frames a second, such as 12.5 or "30000/1001"'
     try:
         rate = Fraction(str(value).strip()) if len(str(value)) < 40 else Fraction(0)
@@ -101,15 +84,7 @@ def parse_rate(value: str | float | Fraction, name: str = "fps") -> Fraction:
 
 
 def format_time(seconds: float) -> str:
-    """Write a time as ``HH:MM:SS.mmm``.
-
-    Examples
-    --------
-    >>> format_time(72.5)
-    '00:01:12.500'
-    """
-    if not math.isfinite(seconds):
-        raise ValueError(f"{seconds} is not a time")
+    """Write a time as ``HH:MM:SS.mmm``."""
     sign = "-" if seconds < 0 else ""
     whole, milliseconds = divmod(round(abs(seconds) * 1000), 1000)
     minutes, second = divmod(whole, 60)
@@ -133,18 +108,13 @@ class Selection:
         every: str | int | Position | None = None,
     ) -> Selection:
         """Read the three as people write them; UsageError also if `end` lies before `start`."""
-        selection = cls(
-            None if start is None else parse_position(start, "start"),
-            None if end is None else parse_position(end, "end"),
-            None if every is None else parse_step(every, "every"),
-        )
-        first, last = selection.start, selection.end
+        first = None if start is None else parse_position(start, "start")
+        last = None if end is None else parse_position(end, "end")
         if first is not None and last is not None:
-            by_frame = _less(last.frame, first.frame)
-            by_time = _less(last.seconds, first.seconds)
-            if by_frame or by_time:
+            pairs = ((first.frame, last.frame), (first.seconds, last.seconds))
+            if any(one is not None and two is not None and two < one for one, two in pairs):
                 raise UsageError(f"end {last} lies before start {first}: no frame is between them")
-        return selection
+        return cls(first, last, None if every is None else parse_step(every, "every"))
 
     @property
     def is_everything(self) -> bool:
@@ -157,28 +127,24 @@ class Selection:
 
     def estimate(self, frames: int | None, rate: Fraction | None) -> int | None:
         """Estimate how many of an input's frames are selected, from its rate; None if unknown."""
-        first, last, step = 1.0, math.inf if frames is None else float(frames), 1.0
-        per_second = None if rate is None else float(rate)
-        for position, is_start in ((self.start, True), (self.end, False)):
-            if position is None:
-                continue
-            if position.seconds is not None and per_second is None:
-                return None
-            number = float(position.frame or 0)
-            if position.seconds is not None and per_second is not None:
-                steps = position.seconds * per_second
-                number = 1 + (math.ceil(steps - 1e-6) if is_start else math.floor(steps + 1e-6))
-            first, last = (max(first, number), last) if is_start else (first, min(last, number))
-        if self.every is not None:
-            if self.every.seconds is not None:
-                if per_second is None:
-                    return None
-                step = max(1.0, math.ceil(self.every.seconds * per_second - 1e-6))
-            else:
-                step = float(self.every.frame or 1)
-        if math.isinf(last):
+        given = (self.start, self.end, self.every)
+        if rate is None and any(one is not None and one.seconds is not None for one in given):
             return None
-        return max(0, int((last - first) // step) + 1)
+
+        def steps(position: Position, rounded: Callable[[float], int], tolerance: float) -> int:
+            seconds = position.seconds or 0.0
+            return position.frame or rounded(seconds * float(rate or 0) + tolerance)
+
+        first, last, step = 1, math.inf if frames is None else frames, 1
+        if self.start is not None:
+            shift = self.start.seconds is not None
+            first = max(1, shift + steps(self.start, math.ceil, -1e-6))
+        if self.end is not None:
+            shift = self.end.seconds is not None
+            last = min(last, shift + steps(self.end, math.floor, 1e-6))
+        if self.every is not None:
+            step = max(1, steps(self.every, math.ceil, -1e-6))
+        return None if math.isinf(last) else max(0, int((last - first) // step) + 1)
 
     def __str__(self) -> str:
         parts = (("start", self.start), ("end", self.end), ("every", self.every))
@@ -190,8 +156,7 @@ class Picker:
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
-        self._last_number: int | None = None
-        self._last_time = 0.0
+        self._last: tuple[int, float] | None = None
 
     def is_past(self, number: int, time_s: float) -> bool:
         """Return whether this frame and all later ones lie behind the selection's end."""
@@ -204,31 +169,26 @@ class Picker:
 
     def wants(self, number: int, time_s: float) -> bool:
         """Return whether this frame is selected."""
-        if self.is_past(number, time_s) or self._is_early(number, time_s):
+        start, every = self._selection.start, self._selection.every
+        if self.is_past(number, time_s) or _is_less(start, number, time_s):
             return False
-        every = self._selection.every
-        if every is not None and self._last_number is not None:
-            if every.frame is not None and number - self._last_number < every.frame:
-                return False
-            if (
-                every.seconds is not None
-                and time_s - self._last_time < every.seconds - _TIME_TOLERANCE
-            ):
-                return False
-        self._last_number, self._last_time = number, time_s
+        last_number, last_s = self._last or (-math.inf, -math.inf)
+        if _is_less(every, number - last_number, time_s - last_s):
+            return False
+        self._last = number, time_s
         return True
 
-    def _is_early(self, number: int, time_s: float) -> bool:
-        start = self._selection.start
-        if start is None:
-            return False
-        if start.frame is not None:
-            return number < start.frame
-        return time_s < (start.seconds or 0.0) - _TIME_TOLERANCE
+
+def _is_less(limit: Position | None, frames: float, seconds: float) -> bool:
+    """Return whether a frame, or a distance between two, does not reach a position."""
+    if limit is None:
+        return False
+    if limit.frame is not None:
+        return frames < limit.frame
+    return seconds < (limit.seconds or 0.0) - _TIME_TOLERANCE
 
 
-@dataclass(frozen=True)
-class Region:
+class Region(NamedTuple):
     """A rectangle of pixels: its left upper corner, width and height."""
 
     x: int
@@ -240,34 +200,17 @@ class Region:
         return f"{self.x},{self.y},{self.width},{self.height}"
 
 
-def parse_region(value: str | tuple[int, int, int, int] | Region, name: str = "roi") -> Region:
-    """Read a region of interest, ``X,Y,W,H`` in pixels; UsageError otherwise.
-
-    Examples
-    --------
-    >>> parse_region("10,20,64,48")
-    Region(x=10, y=20, width=64, height=48)
-    """
-    if isinstance(value, Region):
-        parts: list[int] = [value.x, value.y, value.width, value.height]
-    else:
-        pieces = value.split(",") if isinstance(value, str) else list(value)
-        try:
-            parts = [int(piece) for piece in pieces]
-        except (TypeError, ValueError):
-            parts = []
-    if len(parts) != 4:
-        raise UsageError(
-            f"{name} {value!r} is not understood; give X,Y,W,H in pixels (10,20,64,48)"
-        )
-    region = Region(*parts)
+def parse_region(value: str | tuple[int, int, int, int], name: str = "roi") -> Region:
+    """Read a region of interest, ``X,Y,W,H`` in pixels; UsageError otherwise."""
+    try:
+        x, y, width, height = value.split(",") if isinstance(value, str) else value
+        region = Region(int(x), int(y), int(width), int(height))
+    except (TypeError, ValueError) as error:
+        message = f"{name} {value!r} is not understood; give X,Y,W,H in pixels (10,20,64,48)"
+        raise UsageError(message) from error
     if region.x < 0 or region.y < 0 or region.width < 1 or region.height < 1:
         raise UsageError(f"{name} {region}: X and Y must be 0 or more, W and H 1 or more")
     return region
-
-
-def _less(one: float | None, other: float | None) -> bool:
-    return one is not None and other is not None and one < other
 
 
 def sample_rows(n_frames: int, n_sample: int, seed: int) -> NDArray[np.int64]:

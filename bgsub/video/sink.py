@@ -36,20 +36,45 @@ from numpy.typing import NDArray
 from bgsub.errors import InputError, OutputError
 from bgsub.video import pyav
 from bgsub.video.arrays import check_zarr
-from bgsub.video.frames import Bytes, Layout, Matrix
+from bgsub.video.frames import Bytes, Layout
 from bgsub.video.images import Image, read_image, write_image
 
 _log = logging.getLogger(__name__)
 
+VideoKind = Literal["mp4", "mkv"]
+SinkKind = Literal["mp4", "mkv", "png", "zarr"]
 Pixels = Literal["gray", "gray16", "yuv420", "bgr"]
 
+#: What to append to a result's name; PNG pictures live in a directory of that name.
+SUFFIXES: dict[SinkKind, str] = {"mp4": ".mp4", "mkv": ".mkv", "png": "", "zarr": ".zarr"}
+
 # FFmpeg's pixel formats in which FFV1 holds each kind of pixels without loss.
-_FFV1_FORMATS: dict[Pixels, str] = {
-    "gray": "gray",
-    "gray16": "gray16le",
-    "bgr": "bgr0",
-    "yuv420": "yuv420p",
-}
+_FFV1_FORMATS = {"gray": "gray", "gray16": "gray16le", "bgr": "bgr0", "yuv420": "yuv420p"}
+_H264_OPTIONS = {"preset": "ultrafast", "crf": "20", "profile": "high"}
+_H264_OPTIONS["x264-params"] = "8x8dct=1:deblock=0,0"
+# Version 3 with a checksum per slice; Golomb-Rice codes are the fast ones, and for 16 bits FFmpeg
+# takes a range coder instead.
+_FFV1_OPTIONS = {"level": "3", "coder": "rice", "slicecrc": "1"}
+# Slices let several threads share a frame. FFmpeg refuses them for frames with a side of a few
+# pixels and for 4:2:0 of odd size, so those are not divided.
+_FFV1_SLICES, _FFV1_SLICED_SIDE = 4, 64
+
+# The rate of frames whose rate nobody knows, as image sequences are commonly played.
+_DEFAULT_RATE = Fraction(25)
+# MP4 has 32 bits for the time from one frame to the next: 20 hours and more. A step beyond that is
+# no time of a recording but a damaged timestamp.
+_LONGEST_STEP = 2**31 - 1
+
+# ITU-T H.273 code points.
+_LIMITED, _FULL = 1, 2
+_BT709, _SMPTE170M = 1, 6
+
+_CHUNK_BYTES = 4 << 20
+_AXES = ("frame", "y", "x", "channel")
+
+_QUEUE_FRAMES = 8
+# One frame takes milliseconds; only a file system that has stopped answering takes this long.
+_PATIENCE_S = 30.0
 
 
 def _split(frame: Image, layout: Layout) -> tuple[Pixels, tuple[Image, ...]]:
@@ -89,10 +114,10 @@ def _h264_frame(pixels: Pixels, planes: tuple[Image, ...]) -> VideoFrame:
     if pixels == "gray16":
         raise ValueError("H.264 has no room for 16 bits; write mkv or png")
     parts = [plane.astype(np.uint8, copy=False) for plane in planes]
-    height, width = parts[0].shape[:2]
+    luma, chroma = parts[0], parts[1:]
+    height, width = luma.shape[:2]
     frame = VideoFrame(width + width % 2, height + height % 2, "yuv420p")
     views = _plane_views(frame)
-    luma, chroma = parts[0], parts[1:]
     if pixels == "bgr":
         even = cv2.copyMakeBorder(luma, 0, height % 2, 0, width % 2, cv2.BORDER_REPLICATE)
         half = (even.shape[1] // 2, even.shape[0] // 2)
@@ -126,55 +151,16 @@ def _ffv1_frame(pixels: Pixels, planes: tuple[Image, ...]) -> VideoFrame:
 
 
 def _plane_views(frame: VideoFrame, *, channels: int = 1) -> list[Bytes]:
-    """Return writable arrays onto the planes of a frame, without the padding of their rows.
+    """Return writable arrays onto the planes of a frame, which must outlive them.
 
-    (rows, columns) each, or (rows, columns, channels) of several interleaved channels. The frame
-    must outlive them.
+    (rows, columns) each, or (rows, columns, channels), without the padding of their rows.
     """
     views: list[Bytes] = []
     for plane in frame.planes:
-        rows = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, plane.line_size)
-        view = rows[:, : plane.width * channels]
-        if channels > 1:
-            view = rows.reshape(plane.height, -1, channels)[:, : plane.width]
-        views.append(view)
+        shape = (plane.height, plane.line_size) if channels == 1 else (plane.height, -1, channels)
+        rows: Bytes = np.frombuffer(memoryview(plane), np.uint8).reshape(shape)
+        views.append(rows[:, : plane.width])
     return views
-
-
-VideoKind = Literal["mp4", "mkv"]
-
-#: Options of libx264.
-_H264_OPTIONS: dict[str, str] = {
-    "preset": "ultrafast",
-    "crf": "20",
-    "profile": "high",
-    "x264-params": "8x8dct=1:deblock=0,0",
-}
-#: Options of FFV1: version 3 with a checksum per slice; Golomb-Rice codes are the fast ones, and
-#: for 16 bits FFmpeg takes a range coder instead.
-_FFV1_OPTIONS: dict[str, str] = {"level": "3", "coder": "rice", "slicecrc": "1"}
-#: Slices let several threads share a frame. FFmpeg refuses them for frames with a side of a few
-#: pixels and for 4:2:0 of odd size, so those are not divided.
-_FFV1_SLICES = 4
-_FFV1_SLICED_SIDE = 64
-
-# The rate of frames whose rate nobody knows, as image sequences are commonly played.
-_DEFAULT_RATE = Fraction(25)
-
-_FORMATS: dict[VideoKind, str] = {"mp4": "mp4", "mkv": "matroska"}
-# bitexact: the same frames give the same file, without dates and random identifiers.
-_CONTAINER_OPTIONS: dict[VideoKind, dict[str, str]] = {
-    "mp4": {"movflags": "+faststart", "fflags": "+bitexact"},
-    "mkv": {"fflags": "+bitexact"},
-}
-
-# MP4 has 32 bits for the time from one frame to the next: 20 hours and more. A step beyond that is
-# no time of a recording but a damaged timestamp.
-_LONGEST_STEP = 2**31 - 1
-
-# ITU-T H.273 code points.
-_LIMITED, _FULL = 1, 2
-_BT709, _SMPTE170M = 1, 6
 
 
 def open_container(path: Path, kind: VideoKind, *, title: str = "") -> OutputContainer:
@@ -182,60 +168,14 @@ def open_container(path: Path, kind: VideoKind, *, title: str = "") -> OutputCon
 
     av.FFmpegError or OSError where FFmpeg refuses, which may happen as late as the first packet.
     """
+    # bitexact: the same frames give the same file, without dates and random identifiers.
     # An absolute path is never taken for the name of a protocol, whatever colons it has.
-    name = str(path.absolute())
-    container = av.open(
-        name, "w", format=_FORMATS[kind], container_options=_CONTAINER_OPTIONS[kind]
-    )
+    options = {"fflags": "+bitexact"} | ({"movflags": "+faststart"} if kind == "mp4" else {})
+    form = "mp4" if kind == "mp4" else "matroska"
+    container = av.open(str(path.absolute()), "w", format=form, container_options=options)
     if title:
         container.metadata["title"] = title
     return container
-
-
-def _add_stream(
-    container: OutputContainer,
-    kind: VideoKind,
-    size: tuple[int, int],
-    pixels: Pixels,
-    matrix: Matrix,
-    rate: Fraction,
-    threads: int,
-) -> VideoStream:
-    """Add bgsub's H.264 (mp4) or FFV1 (mkv) stream of (height, width) to a container.
-
-    `pixels` and `matrix` decide the colour tags, so that players show the input's colours.
-    """
-    height, width = size
-    if kind == "mp4":
-        stream = container.add_stream("libx264", rate=rate, options=dict(_H264_OPTIONS))
-        stream.pix_fmt = "yuv420p"
-    else:
-        odd = pixels == "yuv420" and (width % 2 or height % 2)
-        slices = 1 if odd or min(width, height) < _FFV1_SLICED_SIDE else _FFV1_SLICES
-        options = {**_FFV1_OPTIONS, "slices": str(slices)}
-        stream = container.add_stream("ffv1", rate=rate, options=options)
-        stream.pix_fmt = _FFV1_FORMATS[pixels]
-    stream.width, stream.height = width, height
-    codec = stream.codec_context
-    codec.time_base = _time_base(rate)
-    # Every FFV1 frame stands alone: about 1 % larger, and readable from anywhere. A player can jump
-    # to a keyframe only, so these come every two seconds.
-    codec.gop_size = max(10, min(120, round(2 * rate))) if kind == "mp4" else 1
-    codec.thread_count = max(1, threads)
-    codec.thread_type = "FRAME" if kind == "mp4" else "SLICE"
-    codec.color_range = _LIMITED if kind == "mp4" else _FULL
-    if pixels == "yuv420":
-        standard = _BT709 if matrix == "bt709" else _SMPTE170M
-        codec.colorspace = codec.color_primaries = codec.color_trc = standard
-    elif kind == "mp4":  # a picture's own colours are sRGB's; only our conversion to YUV is BT.601
-        codec.colorspace = _SMPTE170M
-        codec.color_primaries = codec.color_trc = _BT709
-    return stream
-
-
-def _time_base(rate: Fraction) -> Fraction:
-    """Return a unit of time that frames of a rate fall on exactly, of 0.1 ms or less."""
-    return Fraction(1, rate.numerator * math.ceil(10_000 / rate.numerator))
 
 
 class FrameClock:
@@ -249,7 +189,8 @@ class FrameClock:
         # What containers can hold: positive, with a denominator of at most 1001.
         limited = Fraction(0) if rate is None else Fraction(rate).limit_denominator(1001)
         self.rate = limited if 0 < limited <= 100_000 else _DEFAULT_RATE
-        self.time_base = _time_base(self.rate)
+        # A unit of time that frames of the rate fall on exactly, of 0.1 ms or less.
+        self.time_base = Fraction(1, self.rate.numerator * math.ceil(10_000 / self.rate.numerator))
         self._tick_s = float(self.time_base)
         self._interval = int(1 / (self.rate * self.time_base))
         smallest_s = Fraction(1, 1000) if kind == "mkv" else self.time_base
@@ -271,73 +212,43 @@ class FrameClock:
             self._start_s = self._last_s = 0.0 if time_s is None else float(time_s)
             return 0
         following = self._last + max(self._interval, self._smallest_step)
-        if time_s is None or time_s <= self._last_s:
-            self._last = following
-            return following
-        self._last_s = time_s
-        exact = (time_s - self._start_s) / self._tick_s
-        if exact - self._last > _LONGEST_STEP:
-            self._start_s = time_s - following * self._tick_s
-            self._last = following
-            return following
-        on_grid = round(exact / self._interval) * self._interval
-        snaps = abs(exact - on_grid) <= self._tolerance and on_grid > self._last
-        stamp = on_grid if snaps else round(exact)
-        self._last = max(stamp, self._last + self._smallest_step)
-        return self._last
-
-
-_FULL_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+        if time_s is not None and time_s > self._last_s:
+            self._last_s = time_s
+            exact = (time_s - self._start_s) / self._tick_s
+            if exact - self._last > _LONGEST_STEP:
+                self._start_s = time_s - following * self._tick_s
+            else:
+                on_grid = round(exact / self._interval) * self._interval
+                snaps = abs(exact - on_grid) <= self._tolerance and on_grid > self._last
+                stamp = on_grid if snaps else round(exact)
+                following = max(stamp, self._last + self._smallest_step)
+        self._last = following
+        return following
 
 
 def count_frames(path: Path) -> int:
-    """Count the frames of a video file by its packets, decoding only its first and last ones.
+    """Count the frames of a video file by its packets, decoding its first and last key frame.
 
-    Raises
-    ------
-    OutputError
-        If the file cannot be read or the frames at its ends cannot be decoded.
+    OutputError if the file cannot be read or these cannot be decoded.
     """
     count = 0
-    tail: list[Packet[VideoStream]] = []
+    keys: list[Packet[VideoStream]] = []
     try:
         with pyav.open_input(path.absolute()) as container:
             stream = container.streams.video[0]
             for packet in container.demux(stream):
-                if packet.size == 0 or packet.is_corrupt:
-                    continue
-                count += 1
-                if packet.is_keyframe:
-                    tail.clear()
-                tail.append(packet)
-                if count == 1:
-                    _decode_all(stream, tail)
-            _decode_all(stream, tail)
+                if packet.size and not packet.is_corrupt:
+                    count += 1
+                    if packet.is_keyframe or not keys:
+                        keys[1:] = [packet]
+            for packet in keys:
+                shown = [*stream.codec_context.decode(packet), *stream.codec_context.decode(None)]
+                stream.codec_context.flush_buffers()
+                check_count(path, len(shown), 1)
     except (av.FFmpegError, OSError, IndexError) as error:
         message = f"{path}: cannot be read back after writing ({_reason(error)})"
         raise OutputError(f"{message}; check the disk and run again") from error
     return count
-
-
-def _decode_all(stream: VideoStream, packets: list[Packet[VideoStream]]) -> None:
-    codec = stream.codec_context
-    frames = [frame for packet in packets for frame in codec.decode(packet)]
-    frames += codec.decode(None)
-    codec.flush_buffers()
-    if len(frames) != len(packets):
-        raise OSError(errno.EIO, f"{len(packets)} packets give {len(frames)} frames")
-
-
-def make_empty_folder(path: Path) -> None:
-    """Make a folder for a result; raises OutputError if there is one with something in it."""
-    try:
-        path.mkdir(exist_ok=True)
-        occupied = any(path.iterdir())
-    except OSError as error:
-        raise output_error(path, error) from error
-    if occupied:
-        raise OutputError(f"{path}: the directory is not empty; empty it or choose another")
 
 
 def check_count(path: Path, found: int, expected: int) -> None:
@@ -350,9 +261,9 @@ def check_count(path: Path, found: int, expected: int) -> None:
 def output_error(path: Path, error: Exception) -> OutputError:
     """Return an error that names the file, why it could not be written, and what to do."""
     number = getattr(error, "errno", None)
-    if number in _FULL_DISK:
+    if number in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         advice = "the disk is full; free some space or choose another place with --out"
-    elif number in _FORBIDDEN:
+    elif number in {errno.EACCES, errno.EPERM, errno.EROFS}:
         advice = "writing is not allowed there; choose another place with --out"
     elif number in {errno.ENOENT, errno.ENOTDIR}:
         advice = "its directory does not exist; create it or choose another place with --out"
@@ -367,12 +278,6 @@ def _reason(error: Exception) -> str:
     return (getattr(error, "strerror", None) or str(error)).strip() or type(error).__name__
 
 
-SinkKind = Literal["mp4", "mkv", "png", "zarr"]
-
-#: What to append to a result's name; PNG pictures live in a directory of that name.
-SUFFIXES: dict[SinkKind, str] = {"mp4": ".mp4", "mkv": ".mkv", "png": "", "zarr": ".zarr"}
-
-
 def find_written(folder: Path, name: str) -> Path | None:
     """Return what a sink wrote under a name, in whatever format; None if there is nothing."""
     places = (folder / f"{name}{suffix}" for suffix in SUFFIXES.values())
@@ -382,16 +287,8 @@ def find_written(folder: Path, name: str) -> Path | None:
 class FrameSink(ABC):
     """Takes the frames of one result, in order.
 
-    Attributes
-    ----------
-    name : str
-        What the result is: "background", "mask", …
-    path : Path
-        The file or directory that is written.
-    padded : bool
-        Whether frames of odd size were continued to an even one (mp4 only).
-    count : int
-        Frames written so far.
+    `padded` says whether frames of odd size were continued to an even one (mp4 only), `count` how
+    many there are so far.
     """
 
     def __init__(self, path: Path, name: str, layout: Layout) -> None:
@@ -403,21 +300,9 @@ class FrameSink(ABC):
     def write(self, frame: Image, time_s: float | None = None) -> None:
         """Add a frame; its bytes are copied.
 
-        Parameters
-        ----------
-        frame : ndarray of uint8
-            A vector in the layout, an (h, w) grey or an (h, w, 3) BGR picture; all frames of a
-            video alike. Grey pictures may have 16 bits where the format is lossless.
-        time_s : float, optional
-            Time of the frame in the input; None means one frame interval after the one before.
-
-        Raises
-        ------
-        OutputError
-            If the file cannot be written.
-        ValueError
-            If the frame does not fit the layout, the format or the frames before, or the sink is
-            closed.
+        A vector in the layout, an (h, w) grey or an (h, w, 3) BGR picture; all frames of a video
+        alike. Grey pictures may have 16 bits where the format is lossless. Without a time it comes
+        one frame interval after the one before. ValueError if it does not fit.
         """
         if self._state != "open":
             raise ValueError(f"{self.path}: the sink is closed")
@@ -427,13 +312,7 @@ class FrameSink(ABC):
     def close(self) -> int:
         """Finish, read the result again and return its number of frames, which is that written.
 
-        Raises
-        ------
-        OutputError
-            If it cannot be finished or does not hold the frames that were written. What is there is
-            left for `abort` to remove.
-        ValueError
-            If the sink was aborted, or closing it has failed before.
+        What does not hold them is left for `abort` to remove. ValueError if closing failed before.
         """
         if self._state == "failed":
             raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
@@ -460,6 +339,13 @@ class FrameSink(ABC):
         except (av.FFmpegError, OSError) as error:
             raise output_error(self.path, error) from error
 
+    def _make_folder(self) -> None:
+        with self._named():
+            self.path.mkdir(exist_ok=True)
+            if any(self.path.iterdir()):
+                message = f"{self.path}: the directory is not empty"
+                raise OutputError(f"{message}; empty it or choose another")
+
     @abstractmethod
     def _write(self, frame: Image, time_s: float | None) -> None:
         """Write a frame and count it."""
@@ -478,7 +364,7 @@ class PngSink(FrameSink):
 
     def __init__(self, path: Path, name: str, layout: Layout) -> None:
         super().__init__(path, name, layout)
-        make_empty_folder(path)
+        self._make_folder()
 
     def _file(self, number: int) -> Path:
         return self.path / f"{number:06d}.png"
@@ -504,10 +390,6 @@ class PngSink(FrameSink):
         self.path.rmdir()
 
 
-_CHUNK_BYTES = 4 << 20
-_AXES = ("frame", "y", "x", "channel")
-
-
 class ZarrSink(FrameSink):
     """Writes a Zarr array of frames, (n, h, w) or (n, h, w, 3) in RGB.
 
@@ -520,7 +402,7 @@ class ZarrSink(FrameSink):
         self._array: Any = None
         self._waiting: list[NDArray[Any]] = []
         check_zarr("--format zarr")
-        make_empty_folder(path)
+        self._make_folder()
 
     def _write(self, frame: Image, time_s: float | None) -> None:  # noqa: ARG002 - contract
         picture = _as_picture(frame, self._layout)
@@ -551,17 +433,15 @@ class ZarrSink(FrameSink):
         )
 
     def _flush(self) -> None:
-        start = self.count - len(self._waiting)
-        self._array.resize((self.count, *self._array.shape[1:]))
-        self._array[start:] = np.stack(self._waiting)
+        if self._waiting:
+            self._array.append(np.stack(self._waiting))
         self._waiting.clear()
 
     def _finish(self) -> None:
         """Count the chunks, and unpack the first and the last."""
         import zarr
 
-        if self._waiting:
-            self._flush()
+        self._flush()
         try:
             written = zarr.open_array(store=str(self.path), mode="r", zarr_format=2)
             chunks = sum(entry.name[0] != "." for entry in self.path.iterdir())
@@ -596,9 +476,9 @@ class VideoSink(FrameSink):
     ) -> None:
         super().__init__(path, name, layout)
         self._kind: VideoKind = kind
-        self._threads = threads
+        self._threads = max(1, threads)
         self._clock = FrameClock(rate, kind)
-        self._form: tuple[Pixels, tuple[int, int]] | None = None
+        self._form: tuple[Pixels, int, int] | None = None
         self._container: OutputContainer | None = None
         self._stream: VideoStream | None = None
         self._held: VideoFrame | None = None
@@ -608,41 +488,57 @@ class VideoSink(FrameSink):
     def _write(self, frame: Image, time_s: float | None) -> None:
         """Encode the frame before and keep this one, as the last frame is to become a keyframe."""
         pixels, planes = _split(frame, self._layout)
-        height, width = planes[0].shape[:2]
-        form = (pixels, (height, width))
+        form = (pixels, *planes[0].shape[:2])
         if self._form not in {None, form}:
             message = f"{self.path}: expected frames like the first, {self._form}, not {form}"
             raise ValueError(message)
-        if self._stream is None:
-            self._begin(pixels, height, width)
         picture = (_h264_frame if self._kind == "mp4" else _ffv1_frame)(pixels, planes)
+        if self._stream is None:
+            self.padded = (picture.height, picture.width) != form[1:]
+            self._container = open_container(self.path, self._kind, title=self.name)
+            try:
+                self._add_stream(self._container, picture.width, picture.height, pixels)
+            except av.codec.codec.UnknownCodecError as error:
+                message = f"{self.path}: this PyAV has no encoder for {self._kind} ({error})"
+                advice = "install PyAV's own wheel (pip install av) or use --format png"
+                raise OutputError(f"{message}; {advice}") from error
         picture.pts = self._clock.tick(time_s)
         picture.time_base = self._clock.time_base
         if self._held is not None:
             self._encode(self._held)
-        self._held = picture
-        self._form = form
+        self._held, self._form = picture, form
         self.count += 1
 
-    def _begin(self, pixels: Pixels, height: int, width: int) -> None:
-        self.padded = self._kind == "mp4" and bool(height % 2 or width % 2)
-        if self.padded:
-            height, width = height + height % 2, width + width % 2
-        self._container = open_container(self.path, self._kind, title=self.name)
-        try:
-            self._stream = _add_stream(
-                self._container,
-                self._kind,
-                (height, width),
-                pixels,
-                self._layout.matrix,
-                self._clock.rate,
-                self._threads,
-            )
-        except av.codec.codec.UnknownCodecError as error:
-            message = f"{self.path}: this PyAV has no encoder for {self._kind} ({error})"
-            advice = "install PyAV's own wheel (pip install av) or use --format png"
-            raise OutputError(f"{message}; {advice}") from error
+    def _add_stream(
+        self, container: OutputContainer, width: int, height: int, pixels: Pixels
+    ) -> None:
+        """Begin to encode, with tags by which players show the input's colours."""
+        is_h264, rate = self._kind == "mp4", self._clock.rate
+        if is_h264:
+            stream = container.add_stream("libx264", rate=rate, options=dict(_H264_OPTIONS))
+            stream.pix_fmt = "yuv420p"
+        else:
+            odd = pixels == "yuv420" and (width % 2 or height % 2)
+            slices = 1 if odd or min(width, height) < _FFV1_SLICED_SIDE else _FFV1_SLICES
+            options = {**_FFV1_OPTIONS, "slices": str(slices)}
+            stream = container.add_stream("ffv1", rate=rate, options=options)
+            stream.pix_fmt = _FFV1_FORMATS[pixels]
+        stream.width, stream.height = width, height
+        codec = stream.codec_context
+        codec.time_base = self._clock.time_base
+        # Every FFV1 frame stands alone: about 1 % larger, and readable from anywhere. A player can
+        # jump to a keyframe only, so these come every two seconds.
+        codec.gop_size = max(10, min(120, round(2 * rate))) if is_h264 else 1
+        codec.thread_count = self._threads
+        codec.thread_type = "FRAME" if is_h264 else "SLICE"
+        codec.color_range = _LIMITED if is_h264 else _FULL
+        if pixels == "yuv420":
+            standard = _BT709 if self._layout.matrix == "bt709" else _SMPTE170M
+            codec.colorspace = codec.color_primaries = codec.color_trc = standard
+        elif is_h264:  # a picture's own colours are sRGB's; only our conversion to YUV is BT.601
+            codec.colorspace = _SMPTE170M
+            codec.color_primaries = codec.color_trc = _BT709
+        self._stream = stream
 
     def _encode(self, picture: VideoFrame | None) -> None:
         container = cast("OutputContainer", self._container)
@@ -679,74 +575,33 @@ def open_sink(
     rate: Fraction | None = None,
     threads: int = 1,
 ) -> FrameSink:
-    """Open a sink that writes directly to a path.
+    """Open a sink that writes a file (mp4, mkv), or an empty directory (png, zarr); OutputError.
 
-    Parameters
-    ----------
-    path : Path
-        The file (mp4, mkv; replaced when it exists) or the directory (png, zarr; new or empty) to
-        write.
-    name : str
-        What the result is; becomes the title of a video.
-    layout : Layout
-        Of the flat vectors that will be written. Pictures may have any size: the first decides.
-    kind : {"mp4", "mkv", "png", "zarr"}
-        H.264 for looking at, or lossless FFV1, or lossless pictures ``000001.png``, …, or a Zarr
-        array in chunks.
-    rate : Fraction, optional
-        Nominal frames per second; 25 when not known. PNG and Zarr have no use for it.
-    threads : int, optional
-        Threads of this encoder alone.
-
-    Raises
-    ------
-    OutputError
-        If the path cannot be written.
-    ValueError
-        If the kind is unknown.
-
-    Notes
-    -----
-    The colours of ``yuv420`` vectors reach H.264 without a colour conversion. FFV1 gives back the
-    same bytes: grey as ``gray`` or ``gray16le``, pictures as ``bgr0``, ``yuv420`` planes as
-    full-range 4:2:0.
-    Sinks are not thread-safe; `QueuedSink` gives one a thread of its own.
+    Flat vectors are in the layout; pictures may have any size: the first decides. The name becomes
+    the title of a video, whose nominal rate is 25 when not known. The colours of ``yuv420`` vectors
+    reach H.264 without a colour conversion, FFV1 gives back the same bytes. Sinks are not
+    thread-safe; `QueuedSink` gives one a thread of its own.
     """
-    if kind == "png":
-        return PngSink(path, name, layout)
-    if kind == "zarr":
-        return ZarrSink(path, name, layout)
     if kind in {"mp4", "mkv"}:
         return VideoSink(path, name, layout, kind, rate, threads)
-    raise ValueError(f"kind must be mp4, mkv, png or zarr, not {kind!r}")
-
-
-#: Most frames that wait in the queue, unless an argument says otherwise.
-_QUEUE_FRAMES = 8
-# One frame takes milliseconds; only a file system that has stopped answering takes this long.
-_PATIENCE_S = 30.0
+    if kind == "png":
+        return PngSink(path, name, layout)
+    return ZarrSink(path, name, layout)
 
 
 class QueuedSink:
     """Hands frames to another sink through a bounded queue and one thread.
 
-    ``write`` returns as soon as there is room. A frame is handed over, not copied: **do not modify
-    an array after it was written**. An error of the sink is raised by the next ``write`` and by
-    ``close``. Its caller is one thread at a time.
-
-    Several sinks finish at the same time when all are asked to before the first is waited for::
-
-        for sink in sinks:
-            sink.finish()
-        counts = [sink.close() for sink in sinks]
+    A frame is handed over, not copied: **do not modify an array after it was written**. An error of
+    the sink is raised by the next ``write`` and by ``close``. Its caller is one thread at a time.
+    Several sinks finish at the same time when ``finish`` of all is called before one is closed.
     """
 
     def __init__(self, sink: FrameSink, queue_frames: int = _QUEUE_FRAMES) -> None:
-        self.name = sink.name
-        self.path: Path = sink.path
+        self.name, self.path = sink.name, sink.path
         self._sink = sink
         self._waiting: queue.Queue[tuple[Image, float | None] | None] = queue.Queue(queue_frames)
-        self._is_closing = self._is_aborted = self._is_abandoned = False
+        self._is_closing = self._is_aborted = False
         self._ended = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._work, name=f"bgsub-{sink.name}", daemon=True)
@@ -757,14 +612,10 @@ class QueuedSink:
         """Whether frames were continued to an even size, as far as they are written."""
         return self._sink.padded
 
-    @property
-    def count(self) -> int:
-        """Frames written so far, without those that wait."""
-        return self._sink.count
-
     def write(self, frame: Image, time_s: float | None = None) -> None:
         """Queue a frame, waiting while the queue is full; raises what an earlier one raised."""
-        self._raise_error()
+        if self._error is not None:
+            raise self._error
         if self._is_closing:
             raise ValueError(f"{self.path}: the sink is closed")
         self._waiting.put((frame, time_s))
@@ -782,7 +633,8 @@ class QueuedSink:
         # interrupted that, whatever it is still writing.
         self._ended.wait()
         self._thread.join()
-        self._raise_error()
+        if self._error is not None:
+            raise self._error
         if self._is_aborted:
             raise ValueError(f"{self.path}: the sink was aborted")
         return self._sink.count
@@ -794,18 +646,11 @@ class QueuedSink:
             while True:
                 self._waiting.get_nowait()
         self._waiting.put(None)  # there is room: nobody else writes
-        if not self._ended.wait(
-            _PATIENCE_S
-        ):  # the thread still writes: only it can clear up safely
-            self._is_abandoned = True
-            _log.warning("%s: its writer does not answer; the file may be left behind", self.path)
-        else:
+        if self._ended.wait(_PATIENCE_S):
             self._thread.join()
             self._sink.abort()
-
-    def _raise_error(self) -> None:
-        if self._error is not None:
-            raise self._error
+        else:  # the thread still writes: only it can clear up safely
+            _log.warning("%s: its writer does not answer; the file may be left behind", self.path)
 
     def _work(self) -> None:
         """Write what comes, up to the end; after an error, what comes is only taken."""
@@ -821,6 +666,6 @@ class QueuedSink:
                 self._sink.close()
         except BaseException as error:  # noqa: BLE001 - as above
             self._error = error
-        self._ended.set()
-        if self._is_abandoned:
+        if self._is_aborted:
             self._sink.abort()
+        self._ended.set()

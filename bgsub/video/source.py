@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import glob
 import os
+import re
+from collections import Counter
+from collections.abc import Generator, Iterable
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
@@ -14,23 +18,34 @@ from numpy.typing import NDArray
 from bgsub.errors import InputError, UsageError
 from bgsub.runtime.files import check_plain
 from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, is_zarr, open_array, open_zarr
-from bgsub.video.base import BadFrame, FrameSource, OnBadFrame, Options
-from bgsub.video.geometry import ColorMode, MaskImage
-from bgsub.video.image_files import (
-    ImageFilesSource,
-    PagesSource,
-    is_printf,
-    list_directory,
-    list_glob,
-    list_printf,
+from bgsub.video.base import BadFrame, FrameSource, IndexedSource, Item, OnBadFrame, Options
+from bgsub.video.geometry import ColorMode, MaskImage, Picture
+from bgsub.video.images import (
+    AnimatedPages,
+    ImageError,
+    ImageHeader,
+    TiffPages,
+    count_pages,
+    decode_image,
+    is_image_name,
+    open_pages,
+    read_header,
 )
-from bgsub.video.images import count_pages, is_image_name
 from bgsub.video.selection import Position, Region, Selection, parse_rate, parse_region
 
 __all__ = ["BadFrame", "Footage", "FrameSource", "open_source"]
 
 Footage = str | os.PathLike[str] | NDArray[Any]
 """What `open_source` opens: a path, or an array of frames."""
+
+_VIDEOS = {
+    *(".mp4", ".avi", ".mkv", ".mov", ".m4v", ".mpg", ".mpeg", ".ts", ".mts", ".webm", ".wmv"),
+    *(".flv", ".y4m", ".gif", ".npy", ".npz", ".zarr"),
+}
+_PLOTS = {"background.png", "errors.png", "spectrum.png"}
+"""Pictures that bgsub writes beside run.json: no frames."""
+
+_PRINTF = re.compile(r"%\d*d")
 
 
 def open_source(
@@ -185,3 +200,176 @@ def _one_of(value: Any, allowed: tuple[Any, ...], name: str) -> Any:
     if value not in allowed:
         raise UsageError(f"{name} {value!r} is unknown; choose {', '.join(allowed)}")
     return value
+
+
+def in_natural_order(paths: Iterable[Path]) -> list[Path]:
+    """Sort files by folder and name as people count, frame2 before frame10, on every system."""
+
+    def key(path: Path) -> tuple[list[tuple[int, int, str]], str]:
+        # [0-9] only: other digits are text here, as they are to the file system.
+        parts = [part for part in re.split(r"([0-9]+)", str(path)) if part]
+        return [
+            (0, int(part), part) if part[0] in "0123456789" else (1, 0, part.casefold())
+            for part in parts
+        ], str(path)
+
+    return sorted(paths, key=key)
+
+
+def list_directory(folder: Path) -> list[Path]:
+    """List the images of a folder, hidden files left out; InputError if it has none of footage."""
+    try:
+        files = [file for file in folder.iterdir() if _is_visible_image(file)]
+        is_result = (folder / "run.json").is_file() and {file.name for file in files} <= _PLOTS
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{folder}: cannot be read ({reason}); check its permissions") from error
+    if is_result:
+        message = f"{folder}: holds results of bgsub, and no frames"
+        raise InputError(f"{message}; give the footage, or a video of these by its name")
+    if not files:
+        found = Counter(path.suffix for path in folder.iterdir() if path.suffix.lower() in _VIDEOS)
+        if found:
+            suffix, count = found.most_common(1)[0]
+            what = "a video" if found.total() == 1 else f"{found.total()} videos"
+            others = "" if count == found.total() else ", and the others likewise"
+            message = f"{folder}: holds {what} and no images"
+            raise InputError(f"{message}; give them as {folder / '*'}{suffix}{others}")
+        kinds = "png, jpg, bmp, tif, webp, pgm or ppm"
+        raise InputError(f"{folder}: holds no images; give a folder with {kinds} files")
+    return in_natural_order(files)
+
+
+def is_printf(name: str) -> bool:
+    """Return whether a file name contains one number to be counted through, as in ``f%04d.png``."""
+    rest, numbers = _PRINTF.subn("", name.replace("%%", ""))
+    return numbers == 1 and "%" not in rest
+
+
+def list_printf(path: Path) -> list[Path]:
+    """List the files that a printf pattern stands for, by number; InputError if there are none."""
+    before, after = _PRINTF.split(path.name.replace("%%", "\0"))
+    before, after = (re.escape(part.replace("\0", "%")) for part in (before, after))
+    candidate = re.compile(f"{before} *([0-9]+){after}")
+    found = []
+    with suppress(OSError):
+        for file in path.parent.iterdir():
+            match = candidate.fullmatch(file.name)
+            if match and path.name % int(match[1]) == file.name:
+                found.append((int(match[1]), file))
+    if not found:
+        message = f"{path}: no file has a name of this pattern"
+        raise InputError(f"{message}; check the folder and the number of digits")
+    files = [file for _, file in sorted(found)]
+    plain = [file for file in files if file.is_file()]
+    if not plain:
+        check_plain(files[0])
+    return plain or files
+
+
+def list_glob(pattern: str) -> list[Path]:
+    """List the images that a glob stands for, in natural order; InputError if there are none."""
+    matches = [Path(name) for name in glob.glob(pattern, recursive=True)]  # noqa: PTH207 - absolute ones too
+    files = [file for file in matches if _is_visible_image(file)]
+    if not files:
+        what = "no image matches" if matches else "nothing matches"
+        raise InputError(f"{pattern}: {what} this pattern; check the folder and the pattern")
+    return in_natural_order(files)
+
+
+def _is_visible_image(path: Path) -> bool:
+    return is_image_name(path) and not path.name.startswith(".") and path.is_file()
+
+
+class ImageFilesSource(IndexedSource):
+    """Images of one size as frames; only those selected are read."""
+
+    kind = "images"
+
+    def __init__(self, name: str, path: str, files: list[Path], options: Options) -> None:
+        super().__init__(name, path, options)
+        self._files, self._mixes = files, False
+        self._first, header = self._first_header()
+        self.codec = self._first.suffix.lower().lstrip(".")
+        self._shape = header.shape
+        self._announce(len(files), header.shape, header.dtype, "bgr")
+
+    def _first_header(self) -> tuple[Path, ImageHeader]:
+        """Return the first image that can be told to be one; its pixels are not decoded."""
+        reason = ""
+        for path in self._files:
+            try:
+                return path, read_header(path)
+            except OSError as error:
+                reason = reason or f"{path.name}: {(error.strerror or str(error)).lower()}"
+            except ImageError as error:
+                reason = reason or f"{path.name}: {error}"
+        message = f"{self.name}: none of its images can be decoded ({reason})"
+        raise InputError(f"{message}; check that they open in a viewer")
+
+    def _items(self, notes: list[str]) -> Generator[Item, None, None]:
+        self._mixes = False
+        try:
+            yield from super()._items(notes)
+        finally:
+            if self._mixes and self.layout.kind == "gray" and self.options.color != "gray":
+                notes.append(
+                    "some images are in colour, but the first is grey: all are read as grey"
+                )
+
+    def _picture(self, index: int) -> Picture:
+        file, (height, width) = self._files[index], self._shape[:2]
+        image = decode_image(file.read_bytes())
+        if image.shape[:2] != (height, width):
+            size = f"{image.shape[1]}×{image.shape[0]}"
+            message = f"{file}: is {size} pixels, but {self._first.name} is {width}×{height}"
+            raise InputError(f"{message}; all images of one input must have one size")
+        self._mixes |= image.ndim > len(self._shape)
+        return Picture((self._to_8_bit(image),))
+
+
+class PagesSource(IndexedSource):
+    """The pictures of one file as frames, alike in size and kind, one in memory at a time."""
+
+    def __init__(self, name: str, path: str, file: Path, options: Options) -> None:
+        super().__init__(name, path, options)
+        try:
+            self._pages = open_pages(file)
+            header = self._common_header(self._pages)
+            shown_s = self._pages.seconds(0)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise InputError(f"{name}: cannot be read ({reason}); check its permissions") from error
+        except ImageError as error:
+            raise InputError(f"{name}: {error}; check that it opens in a viewer") from error
+        self.kind, self.codec = "images" if shown_s else "array", header.format
+        if shown_s:
+            self._warn_of_fps("an animation")
+            self.rate = 1 / Fraction(shown_s).limit_denominator(1000)
+        self._announce(header.pages, header.shape, header.dtype)
+
+    def _common_header(self, pages: TiffPages | AnimatedPages) -> ImageHeader:
+        first = pages.header(0)
+        for page in range(1, first.pages):
+            header = pages.header(page)
+            if (header.shape, header.dtype) != (first.shape, first.dtype):
+                message = f"{self.name}: page {page + 1} is {header.dtype} of shape {header.shape}"
+                expected = f"the first {first.dtype} of {first.shape}"
+                raise InputError(f"{message}, {expected}; all pages must be alike")
+        return first
+
+    def _items(self, notes: list[str]) -> Generator[Item, None, None]:
+        time_s = 0.0
+        with closing(super()._items(notes)) as items:
+            for item in items:
+                if self.kind == "array":
+                    yield item
+                    continue
+                yield item._replace(time_s=time_s)
+                shown_s = 0.0
+                with suppress(ImageError):
+                    shown_s = self._pages.seconds(item.number - 1)
+                time_s += shown_s or float(1 / (self.rate or 1))
+
+    def _picture(self, index: int) -> Picture:
+        return Picture((self._to_8_bit(self._pages.read(index)),))

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.cli import cluster
-from bgsub.cli.cluster import ClusterRun
-from bgsub.cli.jobs import Job, Work
+from bgsub.cli.jobs import Job, Work, run_batch
 from bgsub.cli.messages import Session
 from bgsub.cluster.pool import TaskLostError
 from bgsub.errors import BatchError
@@ -29,8 +28,8 @@ class FakePool:
 
     def do(self, tasks):
         for place, task in enumerate(tasks):
-            _, request, _ = task.arguments
-            name = request["job"]["input"].split(".")[0]
+            _, _, request, _ = task
+            name = request["job"].input.split(".")[0]
             self.asked.append(name)
             left = self.replies.get(name)
             reply = left.pop(0) if left else DONE
@@ -39,7 +38,7 @@ class FakePool:
             yield place, reply
 
     def work(self, request):
-        run(request["job"]["input"], request["job"]["out"], OPTIONS)
+        run(request["job"].input, request["job"].out, OPTIONS)
 
 
 @pytest.fixture
@@ -52,12 +51,18 @@ def films(tmp_path, monkeypatch):
 
 
 OPTIONS = make_options(outputs={"errors"}, k=1)
-WORK = Work("run", OPTIONS)
+WORK = Work(OPTIONS)
+
+
+def do(films, pool):
+    session = Session()
+    outcomes = cluster.on_cluster(pool, films, WORK, session)
+    run_batch(films, WORK, session, outcomes=outcomes)
 
 
 def test_a_unit_that_died_is_tried_again(films, capsys):
     pool = FakePool(a=[DIED, PASSING])
-    ClusterRun(pool, WORK, Session()).do(films)
+    do(films, pool)
     assert pool.asked == ["a", "b", "a", "a"]
     assert "2 inputs: 2 done" in capsys.readouterr().err
 
@@ -65,7 +70,7 @@ def test_a_unit_that_died_is_tried_again(films, capsys):
 def test_after_three_tries_it_fails_under_its_own_name(films, capsys):
     pool = FakePool(a=[DIED] * 3)
     with pytest.raises(BatchError, match=r"1 of 2 inputs failed: a\.npy"):
-        ClusterRun(pool, WORK, Session()).do(films)
+        do(films, pool)
     assert pool.asked == ["a", "b", "a", "a"]
     assert "bgsub: a.npy: the process that worked on it was killed" in capsys.readouterr().err
 
@@ -74,7 +79,7 @@ def test_a_process_that_cannot_start_says_why_and_is_not_tried_again(films, caps
     broken = {"died": 1, "last_line": "ModuleNotFoundError: No module named 'click'"}
     pool = FakePool(a=[broken])
     with pytest.raises(BatchError, match=r"1 of 2 inputs failed: a\.npy"):
-        ClusterRun(pool, WORK, Session()).do(films)
+        do(films, pool)
     assert pool.asked == ["a", "b"]
     assert "No module named 'click'); check the Python" in capsys.readouterr().err
 
@@ -94,7 +99,7 @@ def test_a_process_that_cannot_start_says_why_and_is_not_tried_again(films, caps
 def test_what_would_fail_again_is_not_tried_again(films, reply, text, capsys):
     pool = FakePool(a=[reply])
     with pytest.raises(BatchError):
-        ClusterRun(pool, WORK, Session()).do(films)
+        do(films, pool)
     assert pool.asked == ["a", "b"]
     assert text in capsys.readouterr().err
 
@@ -103,5 +108,5 @@ def test_results_that_do_not_arrive(films, monkeypatch, capsys):
     monkeypatch.setattr(cluster, "_PATIENCE_S", 0.0)
     monkeypatch.setattr(FakePool, "work", lambda _self, _request: None)
     with pytest.raises(BatchError):
-        ClusterRun(FakePool(), WORK, Session()).do(films)
+        do(films, FakePool())
     assert "give an --out that all workers see" in capsys.readouterr().err

@@ -6,6 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from bgsub.robustpca.competitors import METHODS
+
 
 @pytest.fixture
 def clip(tmp_path):
@@ -99,3 +101,21 @@ def test_a_missing_input_is_an_input_error(tmp_path, invoke):
     done = invoke("compare", tmp_path / "none.avi", "--out", tmp_path / "out")
     assert done.exit_code == 3
     assert not (tmp_path / "out").exists()
+
+
+def test_every_method_is_listed_within_80_columns(invoke):
+    lines = invoke("methods").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split()[:2] == ["name", "paper"]
+    blocks = "\n".join(lines[1:]).strip().split("\n\n")
+    assert [block.split()[0] for block in blocks] == list(METHODS)
+    assert "--support-fraction" in blocks[0]
+
+
+def test_json_and_markdown_hold_all_columns(invoke):
+    read = json.loads(invoke("methods", "--format", "json").stdout)
+    assert [row["name"] for row in read["rows"]] == list(METHODS)
+    assert set(read["rows"][0]) == {"name", "paper", "outlier_model", "parameters", "cost"}
+    markdown = invoke("methods", "--format", "markdown").stdout.splitlines()
+    assert markdown[0] == "| name | paper | outlier_model | parameters | cost |"
+    assert len(markdown) == 2 + len(METHODS)

@@ -10,6 +10,8 @@ import pytest
         ("--model paper --fill-holes", "--fill-holes has no effect with --model paper"),
         ("--threshold 30 --sensitivity normal", "--sensitivity has no effect with --threshold"),
         ("--method pca --n-init 10", "--n-init has no effect with --method pca"),
+        ("--lambda 1", "--lambda has no effect with --method trpca"),
+        ("--method pca --shadows drop", "--shadows has no effect with --method pca"),
         ("--method pca --reweight", "--reweight has no effect with --method pca"),
         ("--method pca --no-reweight", "--no-reweight has no effect with --method pca"),
         ("--only mask --k auto", "--k has no effect with --only mask, for such masks need no fit"),

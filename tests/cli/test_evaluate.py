@@ -106,7 +106,6 @@ def test_warnings_go_to_stderr(invoke, sequence):
     [
         (["a"], "no truth follows a"),
         (["a", "b", "c"], "no truth follows c"),
-        (["a", "b", "--plot", "x.png"], "--plot draws the curve of scores"),
         (["a", "b", "--scores", "--plot", "x.pdf"], "must end with .png or .svg"),
         (["a", "b", "--name", "x", "--name", "y"], "--name is given 2 times for 1 sequence"),
         (["a", "b", "--offset", "x"], "--offset x: must be a whole number"),
@@ -124,11 +123,14 @@ def test_wrong_usage(invoke, arguments, message):
     [
         (["--worst", "3"], "--worst has no effect without --out DIR"),
         (["--out", "x"], "--out has no effect without --worst N"),
+        (["--plot", "x.png"], "--plot has no effect without --scores"),
     ],
 )
 def test_options_without_effect_are_named(invoke, sequence, more, message):
     done = invoke("evaluate", *sequence, *more)
-    assert (done.exit_code, message in done.stderr) == (0, True)
+    assert (done.exit_code, done.stderr.count("warning: "), message in done.stderr) == (0, 1, True)
+    assert done.stdout == invoke("evaluate", *sequence).stdout
+    assert not Path(more[-1]).exists()
 
 
 def test_what_does_not_match_is_an_error_with_both_names(invoke, sequence):

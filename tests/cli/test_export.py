@@ -46,10 +46,10 @@ def _errors_alone():
 
 
 def test_every_format_of_the_help_can_be_written():
-    from bgsub.cli.export import NAMES
+    from bgsub.cli import results
     from bgsub.export.formats import FORMATS
 
-    assert set(NAMES) == set(FORMATS)
+    assert set(results.FORMATS) == set(FORMATS)
 
 
 def test_a_project_is_named_after_its_film(made, invoke, tmp_path):

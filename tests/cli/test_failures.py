@@ -10,7 +10,6 @@ import click
 import pytest
 
 from bgsub import errors
-from bgsub.cli.messages import describe
 
 
 def raising(error: BaseException):
@@ -114,18 +113,3 @@ def test_json_error_names_its_input(pipeline, invoke, tmp_path) -> None:
     entry = json.loads(done.stderr.splitlines()[-1])
     assert entry["input"] == "a.avi"
     assert "Traceback" in entry["traceback"]
-
-
-def test_a_word_without_end_is_shortened() -> None:
-    path = "/".join(["folder" * 20] * 20)
-    message, _ = describe(
-        errors.InputError(f"{path}, line 2: score '{'a' * 5000}' is not a number")
-    )
-    assert path in message
-    assert len(message) < len(path) + 150
-    assert message.endswith("… is not a number")
-
-
-def test_a_name_that_is_cut_short_keeps_the_colon_behind_it():
-    message, _ = describe(errors.OutputError(f"{'x' * 300}: cannot be written"))
-    assert message == f"{'x' * 60}…: cannot be written"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import logging
 import sys
@@ -126,7 +127,7 @@ def test_quiet_lets_errors_through(capsys) -> None:
 
 
 def test_a_closed_stderr_does_not_end_the_run(monkeypatch) -> None:
-    class Closed:
+    class Closed(io.StringIO):
         def write(self, text: str) -> int:
             raise BrokenPipeError
 

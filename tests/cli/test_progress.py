@@ -4,7 +4,14 @@ import io
 import json
 import sys
 
-from bgsub.cli.messages import BarProgress, LineProgress, Progress, Session, make_progress
+import pytest
+
+from bgsub.cli.messages import Progress, Session, make_progress
+
+
+@pytest.fixture(autouse=True)
+def xterm(monkeypatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
 
 
 class Clock:
@@ -21,7 +28,7 @@ class Terminal(io.StringIO):
 
 def test_lines_come_every_ten_seconds_at_most(capsys) -> None:
     clock = Clock()
-    with LineProgress(Session(), 10.0, clock) as progress:
+    with Progress(Session(), 10.0, clock) as progress:
         for second in range(35):
             clock.now = 100.0 + second
             progress("decode", 2 * second, 100)
@@ -36,7 +43,7 @@ def test_lines_come_every_ten_seconds_at_most(capsys) -> None:
 
 def test_a_short_run_says_nothing(capsys) -> None:
     clock = Clock()
-    with LineProgress(Session(), 10.0, clock) as progress:
+    with Progress(Session(), 10.0, clock) as progress:
         progress("decode", 1, None)
         progress("fit", 1, 1)
     assert capsys.readouterr().err == ""
@@ -44,7 +51,7 @@ def test_a_short_run_says_nothing(capsys) -> None:
 
 def test_lines_name_their_input_in_a_batch(capsys) -> None:
     clock, session = Clock(), Session()
-    with session.about("a/b.avi", label="a/b.avi"), LineProgress(session, 10.0, clock) as progress:
+    with session.about("a/b.avi", label="a/b.avi"), Progress(session, 10.0, clock) as progress:
         clock.now += 11
         progress("decode", 5, None)
     assert capsys.readouterr().err == "a/b.avi: decode: 5\n"
@@ -52,7 +59,7 @@ def test_lines_name_their_input_in_a_batch(capsys) -> None:
 
 def test_json_lines(capsys) -> None:
     clock, session = Clock(), Session(log_json=True, input="b.avi")
-    with LineProgress(session, 1.0, clock) as progress:
+    with Progress(session, 1.0, clock) as progress:
         progress("decode", 0, 40)
         clock.now += 2
         progress("decode", 10, 40)
@@ -63,68 +70,73 @@ def test_json_lines(capsys) -> None:
 
 
 def test_the_display_fits_options_and_stderr(monkeypatch) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    assert type(make_progress(Session(quiet=True))) is Progress
-    assert type(make_progress(Session())) is LineProgress
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    assert type(make_progress(Session())) is BarProgress
-    assert type(make_progress(Session(log_json=True))) is LineProgress
-    assert type(make_progress(Session(quiet=True))) is Progress
+    for stream, session, is_shown in (
+        (io.StringIO(), Session(), False),
+        (Terminal(), Session(), True),
+        (Terminal(), Session(log_json=True), False),
+        (Terminal(), Session(quiet=True), False),
+        (Terminal(), Session(unseen=True), False),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with make_progress(session) as progress:
+            progress("decode", 9, 9)
+        assert ("decode: 9 of 9 (100 %)" in stream.getvalue()) == is_shown
     monkeypatch.setenv("TERM", "dumb")
-    assert type(make_progress(Session())) is LineProgress
+    with make_progress(Session()) as progress:
+        progress("decode", 9, 9)
+    assert stream.getvalue() == ""
 
 
-def test_a_bar_a_stage(monkeypatch) -> None:
-    terminal = Terminal()
+def seen(terminal: Terminal) -> list[str]:
+    """The lines that stand on a terminal in the end."""
+    lines = terminal.getvalue().removesuffix("\n").split("\n")
+    return [line.split("\r")[-1] for line in lines]
+
+
+def test_a_line_a_stage_is_written_over(monkeypatch) -> None:
+    clock, terminal, session = Clock(), Terminal(), Session()
     monkeypatch.setattr(sys, "stderr", terminal)
-    session = Session()
-    with BarProgress(session) as progress:
+    with Progress(session, 0.1, clock, in_place=True) as progress:
         for done in range(1, 5):
             progress("decode", done, 4)
+            clock.now += 0.06
         session.log("warning", "look")
         progress("fit", 2, 3)
-    text = terminal.getvalue()
-    assert "decode: 100%" in text
-    assert "4/4" in text
-    assert "fit:  67%" in text
-    assert "warning: look\n" in text
-
-
-def test_a_bar_without_a_total_and_with_a_wrong_one(monkeypatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with BarProgress(Session()) as progress:
-        progress("decode", 7, None)
-        progress("write", 7, 5)
-    assert "decode: 7" in terminal.getvalue()
-    assert "write: 7" in terminal.getvalue()
+        progress("write", 7, None)
+    assert seen(terminal) == [
+        "warning: look",
+        "decode: 4 of 4 (100 %), 22.2/s, 0 s left",
+        "fit: 2 of 3 (66 %)",
+        "write: 7",
+    ]
+    assert terminal.getvalue().count("decode") == 3  # not at every call
+    with session.about("b.avi", label="b.avi"), Progress(session, 0.1, in_place=True) as progress:
+        progress("decode", 4, 4)
+    assert seen(terminal)[4:] == [""]  # lines of a batch do not stay
 
 
 def test_a_terminal_that_is_gone_does_not_end_the_run(monkeypatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with BarProgress(Session()) as progress:
+    with Progress(Session(), 0.0, in_place=True) as progress:
         progress("decode", 1, 4)
         terminal.close()
         progress("decode", 2, 4)
         progress("fit", 2, 4)
 
 
-def test_what_stands_behind_the_stage_may_change_within_one_bar(monkeypatch) -> None:
+def test_what_stands_behind_the_stage_may_change_within_one_line(monkeypatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with BarProgress(Session()) as progress:
+    with Progress(Session(), 0.0, lambda: 1.0, in_place=True) as progress:
         for done in range(1, 4):
             progress(f"pcp k=3 · residual {1 / done:.1e}", done, None)
-    text = terminal.getvalue()
-    assert text.count("\n") == 1
-    assert "pcp k=3: 3 iterations" in text
-    assert "residual 3.3e-01" in text
+    assert seen(terminal) == ["pcp k=3: 3, residual 3.3e-01"]
 
 
 def test_lines_say_what_stands_behind_the_stage(capsys) -> None:
     ticks = iter(range(0, 1000, 20))
-    progress = LineProgress(Session(), clock=lambda: next(ticks))
+    progress = Progress(Session(), 10.0, clock=lambda: next(ticks))
     progress("pcp · residual 1.0e+00", 1, None)
     progress("pcp · residual 5.0e-01", 2, None)
     lines = capsys.readouterr().err.splitlines()
@@ -133,7 +145,7 @@ def test_lines_say_what_stands_behind_the_stage(capsys) -> None:
 
 def test_nothing_is_foretold_before_anything_is_done(capsys) -> None:
     clock = Clock()
-    with LineProgress(Session(), 10.0, clock) as progress:
+    with Progress(Session(), 10.0, clock) as progress:
         progress("frames · segment 1 of 3, decode 40 of 500", 0, 1500)
         clock.now += 11
         progress("frames · segment 1 of 3, decode 500 of 500", 0, 1500)

@@ -111,4 +111,4 @@ def test_resume_without_segments_is_refused(film, invoke, tmp_path):
 
 def test_the_last_line_says_how_fast_it_was(film, tmp_path, invoke):
     done = invoke("run", film, *ARGUMENTS, "--out", tmp_path / "out")
-    assert re.fullmatch(r"150 frames in [\d.]+ s, \d+ a second", done.stderr.splitlines()[-1])
+    assert re.fullmatch(r"150 frames in .+, [\d.]+ a second", done.stderr.splitlines()[-1])

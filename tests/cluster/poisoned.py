@@ -12,8 +12,8 @@ _answer = jobs.answer
 
 
 def answer(request):
-    segment = request["work"]["segment"]
-    path = Path(request["directory"], segment[0] if segment else request["job"]["input"])
+    segment = request["work"].segment
+    path = Path(request["directory"], segment[0] if segment else request["job"].input)
     if path.stem == "poison":
         with path.with_suffix(".tries").open("a") as tries:
             tries.write("x")

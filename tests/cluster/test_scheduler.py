@@ -8,17 +8,18 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bgsub.cli import cli
+from bgsub.cli import cli, jobs
 from bgsub.cli import cluster as cli_cluster
 from bgsub.cli.jobs import Job, Work, request_for
 from bgsub.cli.messages import Session
-from bgsub.cluster.pool import Task, connect, do_in_child
+from bgsub.cluster.pool import connect, do_in_child
 from bgsub.options import RunOptions
 from tests.conftest import make_scene
 
@@ -154,7 +155,7 @@ def test_a_poisoned_input_fails_after_three_tries_and_the_others_go_on(
     address, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli_cluster, "MODULE", "tests.cluster.poisoned")
+    monkeypatch.setattr(jobs, "MODULE", "tests.cluster.poisoned")
     np.save("good.npy", make_scene(60))
     np.save("poison.npy", make_scene(60))
     done = call("run", "poison.npy", "good.npy", *FAST, "--scheduler", address, "--out", "out")
@@ -169,11 +170,10 @@ def test_a_poisoned_input_fails_after_three_tries_and_the_others_go_on(
 
 def test_work_that_nobody_waits_for_is_stopped(address, tmp_path):
     job = Job(str(tmp_path / "sleeper.npy"), tmp_path / "out")
-    request = request_for(job, Work("run", RunOptions()), Session(), once=True)
+    request = request_for(job, Work(RunOptions()), Session())
     with connect(address) as pool:
         arguments = ("tests.cluster.poisoned", request, pool.slots())
-        others = Task(os.getpid, (), "quick")
-        work = pool.do([Task(do_in_child, arguments, "sleep"), others])
+        work = pool.do([(do_in_child, *arguments), (os.getpid,)])
         assert next(work)[0] == 1
         wait_until((tmp_path / "sleeper.pid").exists)
         work.close()
@@ -183,13 +183,13 @@ def test_work_that_nobody_waits_for_is_stopped(address, tmp_path):
 def test_results_that_are_put_elsewhere_are_missed(address, tmp_path, monkeypatch):
     np.save(tmp_path / "a.npy", make_scene(60))
     monkeypatch.setattr(cli_cluster, "_PATIENCE_S", 0.0)
-    real = cli_cluster.request_for
+    real = jobs.request_for
 
     def moved(*arguments, **more):
         request = real(*arguments, **more)
-        return request | {"job": request["job"] | {"out": str(tmp_path / "elsewhere")}}
+        return request | {"job": replace(request["job"], out=tmp_path / "elsewhere")}
 
-    monkeypatch.setattr(cli_cluster, "request_for", moved)
+    monkeypatch.setattr(jobs, "request_for", moved)
     failed = call("run", tmp_path / "a.npy", *FAST, "--scheduler", address, "--out", tmp_path / "o")
     assert (failed.exit_code, "give an --out that all workers see" in failed.stderr) == (5, True)
 
@@ -268,7 +268,7 @@ def test_a_worker_that_dies_as_it_joins_is_replaced(tmp_path):
 def test_a_cluster_that_loses_all_workers_is_left_with_what_is_done(tmp_path, monkeypatch):
     monkeypatch.setattr("bgsub.cluster.pool._LOOK_S", 0.1)
     monkeypatch.setattr("bgsub.cluster.pool._SAID_EVERY_S", 0.2)
-    monkeypatch.setattr(cli_cluster, "MODULE", "tests.cluster.poisoned")
+    monkeypatch.setattr(jobs, "MODULE", "tests.cluster.poisoned")
     wait = dask.config.set({"distributed.scheduler.no-workers-timeout": "1s"})
     settings = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
     with distributed.LocalCluster(**settings, memory_limit=0, silence_logs=50) as cluster:
@@ -299,7 +299,7 @@ def test_a_cluster_that_loses_all_workers_is_left_with_what_is_done(tmp_path, mo
 
 def test_a_scheduler_that_goes_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli_cluster, "MODULE", "tests.cluster.poisoned")
+    monkeypatch.setattr(jobs, "MODULE", "tests.cluster.poisoned")
     monkeypatch.setattr("bgsub.cluster.pool._PATIENCE_S", 1.0)
     np.save("sleeper.npy", make_scene(60))
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0"]

@@ -11,7 +11,7 @@ from bgsub.cli.evaluate import FORMATS
 from bgsub.evaluation import EvaluationOptions
 from bgsub.evaluation import report as texts
 from bgsub.evaluation.evaluate import Pair, evaluate
-from bgsub.evaluation.measures import MEASURES, Counts, ScoreCurve
+from bgsub.evaluation.measures import MEASURES, Counts, ScoreCurve, Verdict
 from bgsub.video.images import decode_image, write_image
 
 
@@ -137,22 +137,12 @@ def make_curve(scores, truth):
     return curve
 
 
-def test_every_verdict_has_its_colour():
-    assert [tuple(int(c) for c in pixel) for pixel in texts.colored(VERDICTS).reshape(6, 3)] == [
-        texts.TRUE_NEGATIVE,
-        texts.FALSE_POSITIVE,
-        texts.FALSE_NEGATIVE,
-        texts.TRUE_POSITIVE,
-        texts.UNSCORED,
-        texts.UNSCORED,
-    ]
-
-
 def test_colours_differ_in_lightness():
     # Whoever sees no colours at all still sees which is which.
-    named = (texts.FALSE_POSITIVE, texts.FALSE_NEGATIVE, texts.TRUE_POSITIVE)
-    lightness = [np.dot(c, (0.114, 0.587, 0.299)) for c in (*named, texts.TRUE_NEGATIVE)]
+    lightness = texts.PALETTE[:4] @ (0.114, 0.587, 0.299)
     assert min(abs(a - b) for a, b in combinations(lightness, 2)) > 35
+    assert (texts.PALETTE[Verdict.TP] == 255).all()
+    assert (texts.PALETTE[[Verdict.UNSCORED, Verdict.UNSCORED_MARKED]] == 96).all()
 
 
 def test_picture_beside_its_frame():
@@ -162,7 +152,7 @@ def test_picture_beside_its_frame():
     assert picture.shape == (2 * factor + 52, 2 * 3 * factor + 6, 3)
     body = picture[26:-26]
     assert (body[:, : 3 * factor] == (10, 20, 30)).all()
-    assert (body[::factor, 3 * factor + 6 :: factor] == texts.colored(VERDICTS)).all()
+    assert (body[::factor, 3 * factor + 6 :: factor] == texts.PALETTE[VERDICTS]).all()
     assert (picture[:26] < 255).any(), "a line of text"
 
 

@@ -276,6 +276,17 @@ def test_a_small_animal_keeps_its_pixels_on_the_sheet_of_a_wide_film(shots, tmp_
     assert np.count_nonzero(sheet[24:].max(axis=2) < 15) == 250
 
 
+def test_the_sheet_of_a_small_film_shows_it_whole_though_boxes_enlarge_it(shots, tmp_path):
+    picture = np.full((240, 320), 120, np.uint8)
+    picture[:, 300:] = 10
+    (tmp_path / "f000.png").write_bytes(encode_image(picture, ".png"))
+    data = replace(load_run(shots / "results"), path=str(tmp_path / "*.png"))
+    seen = replace(event(1, 0.0, 0.1), peak_s=0.0, box=(10.0, 10.0, 20.0, 20.0))
+    sheet = contact_sheet(open_film(data), [seen], painter=Painter(data, "boxes"))
+    dark = sheet[24:].max(axis=2) < 60
+    assert dark.mean() == pytest.approx(20 / 320, abs=0.005)
+
+
 def test_a_film_that_is_gone_is_one_line(results, tmp_path):
     data = replace(load_run(results / "results"), path="/nowhere/film.mp4")
     with pytest.raises(InputError, match="is gone"):

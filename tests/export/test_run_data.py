@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.export.run_data import by_frame, load_run
+from bgsub.export.run_data import load_run
 from tests.conftest import make_facts
 
 
@@ -100,8 +100,8 @@ def test_what_the_run_did_not_write_is_named(tmp_path):
         load_run(tmp_path).objects()
 
 
-def test_objects_by_frame(objects):
-    frames = by_frame(objects[::-1])
+def test_objects_by_frame(run):
+    frames = run.by_frame()
     assert list(frames) == sorted(frames)
     assert [each.track for each in frames[10]] == [1, 2]
 

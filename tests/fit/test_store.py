@@ -211,7 +211,7 @@ class TestStore:
         frames = np.stack([frame.data for frame in everything])
         np.testing.assert_array_equal(fitted_rows, frames[store.fit_numbers - 1])
         np.testing.assert_array_equal(columns, fitted_rows[:, 100:200])
-        assert store.fit_moments == [(n, everything[n - 1].time_s) for n in numbers]
+        assert store.fit_times.tolist() == [everything[n - 1].time_s for n in numbers]
         np.testing.assert_array_equal(np.concatenate([rows for rows, _ in blocks]), frames[10:30])
         assert np.concatenate([found for _, found in blocks]).tolist() == list(range(11, 31))
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError, UsageError
-from bgsub.live.analysis import MOST_FRAMES, Analysis, Learner, Sought, Window
-from bgsub.live.decoding import Header, LivePicture
+from bgsub.live.analysis import MOST_FRAMES, Analysis, Learner, Sought
+from bgsub.live.decoding import Header, Seen
 from bgsub.live.options import WatchOptions
 from bgsub.pipeline.run import apply, run
 from bgsub.segmenter.protocol import MaskOptions
@@ -40,7 +40,7 @@ def model(tmp_path_factory):
 def stream(model):
     """What the stream is, and its pictures."""
     header, *others = messages_of(model / "film.ts", scale=1.0, sound=False)
-    return header, [each for each in others if isinstance(each, LivePicture)]
+    return header, [each for each in others if isinstance(each, Seen)]
 
 
 def analysis_of(options=None, sought=None):
@@ -98,7 +98,7 @@ def test_a_file_shows_what_a_run_finds_in_it(tmp_path, scale, least):
     )
     header, *others = messages_of(film, scale=analysis.scale, sound=False)
     analysis.open(header)
-    pictures = [each for each in others if isinstance(each, LivePicture)]
+    pictures = [each for each in others if isinstance(each, Seen)]
     seen, masks = observations(analysis, pictures)
     np.testing.assert_array_equal(masks, np.stack(decoded(out / "mask.mkv"))[..., 0])
     known = [replace(each, sign="") for each in read_objects(out / "objects.csv")]
@@ -171,7 +171,7 @@ def row_of(picture):
 def learner():
     """One that frames wait for."""
     options = WatchOptions(window_s=60, refresh_s=30, warm_up_s=1)
-    return Learner(Window(LAYOUT, MaskOptions(), options), 1, waits=True)
+    return Learner(LAYOUT, MaskOptions(), options, waits=True)
 
 
 def test_a_model_scores_frames_by_what_is_usual(learner):
@@ -187,12 +187,13 @@ def test_a_model_that_cannot_be_learned_is_said_and_the_next_one_serves(learner)
     learner.offer(np.zeros(7, np.uint8), 0.0)
     for i, frame in enumerate(walk(40, [])):
         learner.offer(row_of(frame), (i + 1) / 25)
-    assert "could not be learned" in learner.complaints.get(timeout=60)
+    assert "could not be learned" in learner.complaints[0]
 
 
 def test_a_window_is_thinned_and_forgets():
     layout, due = Layout("gray", 24, 32), []
-    window = Window(layout, MaskOptions(), WatchOptions(window_s=60, refresh_s=30, warm_up_s=2))
+    options = WatchOptions(window_s=60, refresh_s=30, warm_up_s=2)
+    window = Learner(layout, MaskOptions(), options, waits=True)
     for i in range(4000):
         due += [i / 25] * window.add(np.zeros(layout.size, np.uint8), i / 25)
     assert len(window.times) <= MOST_FRAMES
@@ -205,7 +206,7 @@ def test_a_window_is_thinned_and_forgets():
 def test_a_fit_to_a_handful_of_frames_scores_none(frames, has_scores):
     """A busy machine learns from few; three components fit half of eight frames exactly."""
     layout, rng = Layout("gray", 24, 32), np.random.default_rng(0)
-    window = Window(layout, MaskOptions(), WatchOptions(window_s=60))
+    window = Learner(layout, MaskOptions(), WatchOptions(window_s=60), waits=True)
     shown = rng.normal(120, 4, (frames + 1, 24, 32)).astype(np.uint8)
     for number, luma in enumerate(shown[:-1]):
         window.add(luma.ravel(), float(number))

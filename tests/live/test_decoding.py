@@ -22,10 +22,10 @@ from bgsub.live import decoding
 from bgsub.live.decoding import (
     End,
     Header,
-    LivePicture,
     Note,
     Pace,
     RawEncoder,
+    Seen,
     Skipped,
     Sound,
     StampMender,
@@ -49,10 +49,10 @@ def test_all_packets_and_pictures_come_after_the_header(film):
     header, *others = messages_of(film, drops=True)
     assert isinstance(header, Header)
     assert (header.codec, header.size) == ("h264", (96, 72))
-    pictures = [each for each in others if isinstance(each, LivePicture)]
+    pictures = [each for each in others if isinstance(each, Seen)]
     assert [each.time_s for each in pictures] == pytest.approx([i / 25 for i in range(60)])
     assert len([each for each in others if isinstance(each, StreamPacket)]) == 60
-    few = [each for each in messages_of(film, every=0.2) if isinstance(each, LivePicture)]
+    few = [each for each in messages_of(film, every=0.2) if isinstance(each, Seen)]
     assert len(few) == 12
 
 
@@ -69,7 +69,7 @@ def test_what_there_is_no_time_to_decode_goes_to_clips_all_the_same(film, monkey
     monkeypatch.setattr(decoding, "_WAITED_S", 9.0)  # a machine that is busy
     others = messages_of(film, drops=drops)
     skipped = sum(each.count for each in others if isinstance(each, Skipped))
-    pictures = [each.time_s for each in others if isinstance(each, LivePicture)]
+    pictures = [each.time_s for each in others if isinstance(each, Seen)]
     kept = [each.data for each in others if isinstance(each, StreamPacket)]
     assert kept == packets(film)
     assert len(pictures) + skipped == 60
@@ -225,7 +225,7 @@ def test_encoded_pictures_are_those_that_came(size):
 MESSAGES = [
     Header("h264", (64, 48), Layout("yuv420", 48, 64), Fraction(1, 90_000), b"nut", "mp4"),
     StreamPacket(b"\0\1", 3, 2, 1, True, 0.25),
-    LivePicture(0.5, bytes(range(256))),
+    Seen(0.5, bytes(range(256))),
     Note("stamps were mended"),
     End("the stream broke off", is_final=True),
 ]
@@ -279,7 +279,7 @@ def test_a_stream_is_sent_from_its_header_to_its_end(tmp_path):
     (tmp_path / "film.ts").write_bytes(transport(walk(20, [])))
     header, *others, end = sent_by(tmp_path / "film.ts")
     assert isinstance(header, Header)
-    assert sum(isinstance(each, LivePicture) for each in others) == 20
+    assert sum(isinstance(each, Seen) for each in others) == 20
     assert end == End("")
 
 

@@ -18,12 +18,10 @@ def seen(time_s, box=(1, 2, 3, 4), track=1, area=9, score=1.6):
     return Observation(round(time_s * 25), time_s, track, box, 2, 2, area, score, "")
 
 
-def said_of(**times):
+def said_of():
     """Events, and what is said of them."""
     said = []
-    events = LiveEvents(
-        lambda what, event, reason: said.append((what, event.number, reason)), **times
-    )
+    events = LiveEvents(lambda what, event, reason: said.append((what, event.number, reason)))
     return events, said
 
 
@@ -56,7 +54,7 @@ def test_each_start_has_exactly_one_end(steps):
 
 
 def test_an_event_survives_a_short_loss():
-    events, said = said_of(after_s=2.0, lost_s=10.0)
+    events, said = said_of()
     events.see([seen(1.0)], 4.0)
     events.lose(100.0)
     events.lose(109.0)

@@ -18,8 +18,8 @@ import pytest
 from bgsub.errors import InputError
 from bgsub.live import feed as feed_module
 from bgsub.live.analysis import Analysis
-from bgsub.live.decoding import Header
-from bgsub.live.feed import Lost, Opened, Seen, read_source
+from bgsub.live.decoding import Header, Seen
+from bgsub.live.feed import Lost, Opened, PacketRing, read_source
 from bgsub.live.options import WatchOptions
 from bgsub.live.watcher import Watcher
 from bgsub.pipeline.run import run
@@ -322,7 +322,7 @@ class SilentFeed:
     def __init__(self, *_, **__):
         header = Header("h264", (4, 4), Layout("gray", 4, 4), Fraction(1, 25), b"", "mp4")
         self.dropped = 0
-        self._steps = [(0, 0, Opened(header, 100.0, time.time(), 0))]
+        self._steps = [(0, 0, Opened(header, 100.0, time.time(), PacketRing(1.0)))]
         for now_s, dropped, time_s in (
             *((30, 2, 100.0), (61, 4, 124.0), (62, 5, 125.5), (122, 5, 126.0), (183, 5, 300.0)),
         ):

@@ -160,14 +160,15 @@ def test_table_of_a_fit() -> None:
     rows[30:40, :60] = 255
     gram = gram_matrix(rows)
     estimator = TRPCA(2, random_state=0).fit_gram(gram)
-    table = fit_table(estimator, gram, frames=np.arange(1, 81), times=np.arange(80) / 25)
+    frames, times = np.arange(1, 81), np.arange(80) / 25
+    table = fit_table(estimator, gram, frames=frames, times=times, pixels=600)
     assert table.cutoff == DEFAULT_CUTOFF
     assert table.pixels == 600
     assert table.errors is estimator.errors_
     assert [(e.first_frame, e.last_frame) for e in find_events(table)] == [(31, 40)]
     # A still scene: the floor of the scale decides, and pure noise stays far below the cut-off.
     assert np.abs(np.delete(table.scores, np.s_[30:40])).max() < 3.0
-    fitted = fit_table(estimator, gram, frames=table.frames, times=table.times, cutoff=1e9)
+    fitted = fit_table(estimator, gram, frames=frames, times=times, pixels=600, cutoff=1e9)
     assert not fitted.outliers.any()
 
 

@@ -176,41 +176,14 @@ def test_a_scorer_comes_back_from_its_arrays() -> None:
         FrameScorer.from_arrays(arrays, light)
 
 
-def test_a_scorer_of_an_earlier_version_comes_back() -> None:
-    """Its windows lie at every pixel of the picture."""
-    frames = noisy(still())
-    fitted, scorer, fit = learned(frames)
-    light = scene_light(
-        fit.center_.astype(np.float32), fit.components_.astype(np.float32), (H, W), None
-    )
-    arrays = scorer.arrays()
-    del arrays["scorer_factors"]
-    for name, value in (("scorer_usual", 0.8), ("scorer_spread", 0.3)):
-        arrays[name] = np.full((3, H, W), value, np.float16)
-    arrays["scorer_sides"] = np.array([5, 11, 21])
-    back = FrameScorer.from_arrays(arrays, light)
-    assert [window.factor for window in back.windows] == [1, 1, 1]
-    frames[33, 20:40, 20:40] += 60
-    scores = back.scores(frames, fitted.coefficients.astype(np.float32), np.ones(N))
-    assert scores[:, 1].argmax() == 33
-
-
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("scorer_sides", np.array([5, 10, 10_000])),
-        ("scorer_sides", np.array([5, 1, 20])),
-        ("scorer_sides", np.array([0, 10, 20])),
-        ("scorer_sides", np.array(5)),
-        ("scorer_sides", np.array([5.0, 10.0, 20.0])),
-        ("scorer_factors", np.array([1, 0, 4])),
-        ("scorer_factors", np.array([1, 2, 2])),
         ("scorer_spread", np.full(7, 1.0)),
         ("scorer_usual", np.full(H * W * 21 // 16, -1.0)),
         ("scorer_places", np.full((3, 3), np.nan)),
         ("scorer_places", np.zeros((3, 3))),
         ("scorer_places", np.ones(9)),
-        ("scorer_factors", np.array([[1], [2], [4]])),
         ("scorer_noise", np.zeros((H, W), np.float32)),
         ("scorer_noise", np.full((H, W), 1e38, np.float32)),
         ("scorer_noise", np.ones((H, W), complex)),

@@ -6,7 +6,7 @@ import pytest
 from bgsub import TRPCA
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, fit_table
-from bgsub.outliers.scene_change import SceneChange, _first_of_lasting, _Span, lasting_change
+from bgsub.outliers.scene_change import SceneChange, lasting_change
 from bgsub.robustpca.gram import gram_matrix
 
 HEIGHT, WIDTH = 16, 24
@@ -24,9 +24,8 @@ def tabulate(frames: np.ndarray, k: int = 2, rate: float = 10.0) -> ErrorTable:
     gram = gram_matrix(rows)
     estimator = TRPCA(k, random_state=0).fit_gram(gram)
     n = len(rows)
-    return fit_table(
-        estimator, gram, frames=np.arange(11, n + 11), times=np.arange(n) / rate, cutoff=None
-    )
+    numbers, times = np.arange(11, n + 11), np.arange(n) / rate
+    return fit_table(estimator, gram, frames=numbers, times=times, pixels=gram.n_features)
 
 
 def add_walker(frames: np.ndarray, first: int, stop: int) -> None:
@@ -177,26 +176,12 @@ def change_of(states: np.ndarray, lengths: np.ndarray, ordinary: int) -> SceneCh
     )
 
 
-def test_frames_of_the_own_centre_are_judged_as_if_left_out() -> None:
-    length, n = 3.0, 30
-    K = apart(np.zeros((n, 1)), np.full(n, length))
-    span = _Span(K, np.zeros((n, 0)), 0, 1.0, 0.05, np.zeros(n))
-    errors = span.errors_of_own_centre(20)
-    kept = 15  # three quarters of the tail
-    left_out = length * np.sqrt(1 + 1 / (kept - 1))
-    others = length * np.sqrt(1 + 1 / kept)
-    assert np.isclose(errors, left_out).sum() == kept
-    assert np.isclose(errors, others).sum() == n - kept
-    # To the letter: the distance from the mean of the 14 others.
-    mean = K[1:15, 1:15].mean() + length**2
-    assert left_out == pytest.approx(np.sqrt(mean))
-
-
 @pytest.mark.parametrize(("misfits", "first"), [((0, 1), 2), (range(5, 9), 0), (range(5, 10), 10)])
 def test_a_change_begins_where_95_in_100_fit_from_there_on(misfits, first) -> None:
-    fits = np.ones(80, dtype=bool)
-    fits[list(misfits)] = False
-    assert _first_of_lasting(fits) == first
+    states = np.zeros((120, 2))
+    states[40:, 0] = 10.0
+    states[[40 + each for each in misfits], 1] = 30.0
+    assert change_of(states, np.ones(120), 40) == SceneChange(41 + first, (40 + first) / 10)
 
 
 @pytest.mark.parametrize(("passers", "is_found"), [(3, True), (4, False)])
@@ -217,25 +202,6 @@ def test_a_restless_state_may_keep_3_in_100_of_what_exceeded_the_noise(distance,
     states[40:, 0] = distance
     lengths = np.where(np.arange(160) < 40, 1.0, 4.0)
     assert (change_of(states, lengths, 40) is not None) == is_found
-
-
-def test_what_is_left_of_an_excess_is_relative_to_squares() -> None:
-    K = apart(np.zeros((4, 1)), np.ones(4))
-    location, scale = 3.0, 0.5
-    span = _Span(K, np.zeros((4, 0)), 0, location, scale, np.array([4.0, 2.0, 1.0, 0.0]))
-    # Errors of 5, 4, 3.5 and 3 beside a location of 3.
-    left = span.excess_left(np.array([4.0, 3.0, 2.0, 3.0]))
-    np.testing.assert_allclose(left, [7 / 16, 0.0, -5 / 3.25, 0.0])
-
-
-def test_a_residual_is_never_below_zero() -> None:
-    points = np.random.default_rng(0).normal(size=(30, 2)) * 1e4
-    K = points @ points.T
-    basis = np.linalg.pinv(points).T  # the components are both axes: nothing is left
-    span = _Span(K, basis, 0, 1.0, 0.05, np.zeros(30))
-    errors = span.errors_of_own_centre(30)
-    assert np.isfinite(errors).all()
-    assert errors.max() < 1.0
 
 
 @pytest.mark.parametrize("ordinary", [39, 40, 41])

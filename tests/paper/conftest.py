@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bgsub.paper.compare import SharedFile, write_frames
+from bgsub.paper.compare import write_frames
 from bgsub.paper.options import Comparison, MethodRow
 from bgsub.video.source import open_source
 
@@ -12,8 +12,9 @@ from bgsub.video.source import open_source
 def frames(scene, tmp_path):
     """Frames of a small scene, in the file that fits read."""
     source = open_source(scene(24, height=20, width=30, visit=18, color=False))
-    with SharedFile(tmp_path) as file:
-        yield write_frames(source, file, progress=lambda stage, done, total: None)
+    written = write_frames(source, tmp_path, progress=lambda stage, done, total: None)
+    with written.file:
+        yield written
 
 
 @pytest.fixture

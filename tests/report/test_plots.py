@@ -325,15 +325,6 @@ def test_a_spectrum_says_in_words_what_was_chosen_and_used(choice) -> None:
     assert "used: 10" in text
 
 
-def test_segments_fill_an_area_around_their_median(choice) -> None:
-    low, high = (replace(choice, spectrum=factor * choice.spectrum[:3]) for factor in (0.5, 3.0))
-    assert "lowest to highest" not in spectrum(choice)
-    assert "lowest to highest of 3 segments" in spectrum(choice, parts=[low, choice, high])
-    drawn = spectrum(choice, kind="png", parts=[low, choice, high])
-    is_pale_blue = (drawn[..., 0] - drawn[..., 2] > 0.1) & (drawn[..., 2] > 0.5)
-    assert is_pale_blue[:, :450].sum() > 2000
-
-
 @pytest.mark.parametrize("n", [2, 40])
 def test_a_spectrum_of_nothing(n) -> None:
     text = spectrum(choose_rank(np.full((n, 64), 9, dtype=np.uint8)), 1)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.errors import InputError
+from bgsub.pipeline.manifest import input_identity
 from bgsub.segments.plan import (
     SegmentPlan,
     clear,
@@ -23,10 +24,8 @@ from bgsub.video.selection import Position
 
 @pytest.fixture
 def plan(scene, save, options):
-    footage = save(scene(150))
-    return SegmentPlan.draft(footage, options(segment=50, outputs={"mask", "plot"})).divided(
-        footage
-    )
+    footage, chosen = save(scene(150)), options(segment=50, outputs={"mask", "plot"})
+    return SegmentPlan(input_identity(footage), chosen, segments_of(footage, chosen))
 
 
 def test_it_is_read_as_it_was_written(plan, tmp_path):

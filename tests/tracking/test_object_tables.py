@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bgsub.outliers.events import Event
-from bgsub.tracking.events import EventFilter, choose_events, read_events
+from bgsub.tracking.events import EventFilter, read_events
 from bgsub.tracking.recorder import ObjectOptions, ObjectTables
 from bgsub.tracking.regions import Line
 from bgsub.tracking.tables import read_objects, read_tracks
@@ -32,8 +32,7 @@ def rows_of(path):
 def test_every_object_of_every_frame_is_a_row(tables, tmp_path):
     for frame in range(1, 31):
         tables.add([seen(frame, 1, 4.0 * frame), seen(frame, 2, 300 - 4.0 * frame)])
-    tables.finish()
-    assert tables.rows == 60
+    assert tables.finish().observations == 60
     written = list(read_objects(tmp_path / "objects.csv"))
     assert [(each.frame, each.track) for each in written[:3]] == [(1, 1), (1, 2), (2, 1)]
     assert {each.track: each.frames for each in read_tracks(tmp_path / "tracks.csv")} == {
@@ -46,7 +45,7 @@ def test_tracks_that_are_over_are_summed_up_before_the_end_and_sorted(tables, tm
     for frame in range(1, 11):
         tables.add([seen(frame, 2, 4.0 * frame)])
     tables.add([seen(400, 1, 10)])  # far longer than an object may be hidden
-    tracks, events = tables.finish()
+    tracks, events, _ = tables.finish()
     assert [track.track for track in tracks] == [1, 2]
     assert [(event.first_frame, event.last_frame) for event in events] == [(1, 10), (400, 400)]
 
@@ -58,9 +57,9 @@ def test_events_of_the_table_are_those_of_the_run_where_objects_have_merged(tabl
         if frame >= 36:
             pair = [replace(each, area=560, merged=True) for each in pair]
         tables.add(pair)
-    _, (event,) = tables.finish()
+    (event,) = tables.finish().events
     assert (event.peak_frame, event.area) == (1, 610)
-    again = choose_events(read_objects(tmp_path / "objects.csv"), [], EventFilter())
+    again = EventFilter().events(read_objects(tmp_path / "objects.csv"))
     assert again == [event]
 
 
@@ -77,7 +76,7 @@ def test_events_of_whole_frames_are_listed_with_those_of_objects(tables, tmp_pat
         peak_score=30.0,
         n_frames=4,
     )
-    _, (event,) = tables.finish([flash])
+    (event,) = tables.finish([flash]).events
     assert (event.kind, event.first_frame, event.last_frame) == ("both", 9, 12)
     assert read_events(tmp_path / "events.json") == [event]
 

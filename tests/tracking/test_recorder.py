@@ -2,6 +2,7 @@
 
 import csv
 import json
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -97,3 +98,10 @@ def test_the_last_to_leave_a_region_has_left_it_where_the_film_goes_on(tmp_path)
         record(tmp_path, [*walk(50), *([[]] * rest)], regions=(everywhere,))
         (row,) = csv.DictReader((tmp_path / "regions.csv").read_text().splitlines())
         assert (row["entries"], row["exits"]) == ("1", exits)
+
+
+def test_a_time_in_which_many_come_and_go_is_not_left_as_one_event():
+    track = SimpleNamespace(duration_s=2.0)
+    few, many = (Recorded((track,) * n, (object(),)) for n in (2, 8))
+    assert describe(few) == "2 objects in 1 event, in sight for up to 2.0 s"
+    assert describe(many).endswith("for up to 2.0 s; `bgsub events --by track` lists each of them")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bgsub.tracking.detections import find_detections
+from bgsub.tracking.detections import Detection, find_detections
 from bgsub.tracking.tracker import Tracker
 
 from .conftest import RATE, SIZE, draw
@@ -251,3 +251,10 @@ def test_what_has_merged_scores_less_than_what_is_alone(follow):
     merged = [each.score for frame in seen for each in frame if each.merged]
     alone = [each.score for frame in seen[20:30] for each in frame]
     assert min(merged) < 0.8 < min(alone)
+
+
+def test_every_frame_of_a_slow_film_is_shown_once():
+    tracker = Tracker(SIZE, rate=0.1)
+    faint = Detection((50, 50, 20, 20), 60, 60, 400, 0.55)
+    shown = [each for n in range(1, 13) for each in tracker.update(n, 10.0 * n, [faint]).shown]
+    assert len(shown + tracker.finish().shown) == 12

@@ -1,6 +1,5 @@
 """Image files of every kind, whole and damaged."""
 
-import io
 import os
 import struct
 import tempfile
@@ -39,7 +38,7 @@ def test_pixels_are_those_that_opencv_gives(name, capfd):
     image = decode_image(data)
     assert image.dtype == expected.dtype
     np.testing.assert_array_equal(image, expected)
-    header = read_header(io.BytesIO(data))
+    header = read_header(data)
     assert (header.shape, header.dtype) == (image.shape, image.dtype)
     assert capfd.readouterr() == ("", "")
 
@@ -196,19 +195,13 @@ def test_names():
 def test_lines_of_libraries_are_dropped_and_others_are_kept(capfd):
     with libraries_quiet() as taken:
         os.write(2, b"libpng warning: iCCP: known incorrect sRGB profile\n")
-        os.write(2, b"LZWDecode: Not enough data at scanline 63 (short 1 bytes).\n")
         os.write(2, b"Corrupt JPEG data: premature end of data segment\n")
-        os.write(2, b"EstimateStripByteCounts: Cannot determine size of unknown tag type 256.\n")
-        os.write(2, b'MissingRequired: TIFF directory is missing required "StripOffsets" field.\n')
         os.write(2, b"bgsub: a.mp4: decoded 9 frames\n")
         os.write(2, b"and the rest of a line")
     assert capfd.readouterr().err == "bgsub: a.mp4: decoded 9 frames\nand the rest of a line"
     assert [line.split(b":")[0] for line in taken] == [
         b"libpng warning",
-        b"LZWDecode",
         b"Corrupt JPEG data",
-        b"EstimateStripByteCounts",
-        b"MissingRequired",
     ]
     os.write(2, b"libpng warning: outside\n")
     assert capfd.readouterr().err == "libpng warning: outside\n"
@@ -218,7 +211,7 @@ def test_threads_wait_for_each_other(capfd):
     def work():
         for _ in range(20):
             with libraries_quiet():
-                os.write(2, b"TIFFFetchNormalTag: gone\n")
+                os.write(2, b"libpng error: gone\n")
             os.write(2, b"kept\n")
 
     threads = [threading.Thread(target=work) for _ in range(4)]

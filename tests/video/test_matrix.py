@@ -121,7 +121,7 @@ def test_frames_may_be_put_into_their_room(directory):
 
 
 def threads():
-    return [thread for thread in threading.enumerate() if thread.name == "bgsub-decode"]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("bgsub-decode")]
 
 
 class Source:

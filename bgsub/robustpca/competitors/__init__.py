@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,22 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a factory may be told; each takes what concerns it, and None is its own default.
-
-    Attributes
-    ----------
-    k : int
-        Components.
-    support_fraction : float, optional
-        t/n.
-    random_state : int, numpy.random.Generator or None
-    lam : float, optional
-        λ.
-    max_removals : int, optional
-        Of HRPCA.
-    progress : callable, optional
-        Called with the iterations done and the residual, by the methods that need the pixels.
-    """
+    """What methods are told, each what concerns it; None is its own default."""
 
     k: int = 10
     support_fraction: float | None = None
@@ -48,76 +33,49 @@ class Settings:
     max_removals: int | None = None
     progress: Progress | None = None
 
+    @property
+    def reweight(self) -> bool:
+        """Given the true t, the rows of a trimmed fit are the inliers without reweighting."""
+        return self.support_fraction is None
+
+    @property
+    def lam_or_search(self) -> float | str:
+        """λ of outlier pursuit, or what it is searched by."""
+        search = "rank" if self.support_fraction is None else "support"
+        return search if self.lam is None else self.lam
+
 
 @dataclass(frozen=True, kw_only=True)
 class MethodInfo:
-    """A method, in words and as a factory.
-
-    Attributes
-    ----------
-    name : str
-        For `--method`.
-    paper : str
-    outlier_model : str
-        What may be an outlier, and how.
-    parameters : str
-    cost : str
-        Operations and memory; n frames, p pixels.
-    make : callable
-        `Settings` to an unfitted estimator.
-    memory_bytes : callable
-        (n, p, k) to the bytes that a fit needs besides an 8-bit X.
-    needs_pixels : bool
-        False if `fit_gram` suffices.
-    nested : bool
-        Whether a fit with more components begins with those of a fit with fewer.
-    """
+    """A method, in words and as a factory."""
 
     name: str
     paper: str
     outlier_model: str
     parameters: str
     cost: str
-    make: Callable[[Settings], Estimator]
+    estimator: str
+    """Its module in this package and its class."""
+    takes: dict[str, str]
+    """Parameters of the estimator, and attributes of `Settings` that are their values."""
     memory_bytes: Callable[[int, int, int], int]
+    """(n, p, k) to the bytes that a fit needs besides an 8-bit X."""
     needs_pixels: bool = False
+    """False if `fit_gram` suffices."""
     nested: bool = False
+    """Whether a fit with more components begins with those of a fit with fewer."""
+
+    def make(self, given: Settings) -> Estimator:
+        """Make an unfitted estimator."""
+        module, name = self.estimator.split(":")
+        kind: Any = getattr(importlib.import_module(f"bgsub.robustpca.{module}"), name)
+        told = {own: getattr(given, setting) for own, setting in self.takes.items()}
+        estimator: Estimator = kind(given.k, **told)
+        return estimator
 
 
-def _load(module: str, name: str) -> Any:
-    return getattr(importlib.import_module(f"bgsub.robustpca.{module}"), name)
-
-
-def _trimmed(module: str, name: str, given: Settings) -> Any:
-    """Return TRPCA or its like: given the true t, its rows are the inliers without reweighting."""
-    return _load(module, name)(
-        given.k,
-        support_fraction=given.support_fraction,
-        reweight=given.support_fraction is None,
-        random_state=given.random_state,
-    )
-
-
-def _orpca(given: Settings) -> ORPCA:
-    from bgsub.robustpca.competitors.row_sparse import ORPCA
-
-    return ORPCA(given.k, lam=given.lam, support_fraction=given.support_fraction)
-
-
-def _outlier_pursuit(given: Settings) -> OutlierPursuit:
-    from bgsub.robustpca.competitors.row_sparse import OutlierPursuit
-
-    t = given.support_fraction
-    unknown: Literal["rank", "support"] = "rank" if t is None else "support"
-    lam = unknown if given.lam is None else given.lam
-    return OutlierPursuit(given.k, lam=lam, support_fraction=t)
-
-
-def _hrpca(given: Settings) -> HRPCA:
-    from bgsub.robustpca.competitors.row_methods import HRPCA
-
-    t, seed = given.support_fraction, given.random_state
-    return HRPCA(given.k, support_fraction=t, max_removals=given.max_removals, random_state=seed)
+def _same(*names: str) -> dict[str, str]:
+    return dict(zip(names, names, strict=True))
 
 
 def _row_bytes(n: int, p: int, k: int) -> int:
@@ -150,7 +108,8 @@ _METHODS = (
         outlier_model="up to n − t whole frames, anywhere",
         parameters="k, t (--support-fraction; reweighted without)",
         cost="O(n²k) an iteration after the Gram matrix",
-        make=lambda given: _trimmed("trpca", "TRPCA", given),
+        estimator="trpca:TRPCA",
+        takes=_same("support_fraction", "reweight", "random_state"),
         memory_bytes=_row_bytes,
     ),
     MethodInfo(
@@ -159,7 +118,8 @@ _METHODS = (
         outlier_model="none",
         parameters="k",
         cost="O(n²k) after the Gram matrix",
-        make=lambda given: _load("competitors.row_methods", "PCA")(given.k),
+        estimator="competitors.row_methods:PCA",
+        takes={},
         memory_bytes=_row_bytes,
         nested=True,
     ),
@@ -169,7 +129,8 @@ _METHODS = (
         outlier_model="n − t whole frames, each with an outlier term of its own",
         parameters="k, t (--support-fraction) or λ (--lambda)",
         cost="O(n²k) an iteration after the Gram matrix",
-        make=_orpca,
+        estimator="competitors.row_sparse:ORPCA",
+        takes=_same("lam", "support_fraction"),
         memory_bytes=_row_bytes,
     ),
     MethodInfo(
@@ -178,7 +139,8 @@ _METHODS = (
         outlier_model="whole frames that do not fit a low-rank matrix (convex)",
         parameters="k (λ such that L has rank k), t (--support-fraction) or λ (--lambda)",
         cost="O(n³) an iteration after the Gram matrix",
-        make=_outlier_pursuit,
+        estimator="competitors.row_sparse:OutlierPursuit",
+        takes={"lam": "lam_or_search", **_same("support_fraction")},
         memory_bytes=_row_bytes,
     ),
     MethodInfo(
@@ -187,7 +149,8 @@ _METHODS = (
         outlier_model="up to n − t whole frames, removed at random",
         parameters="k, seed, t (--support-fraction)",
         cost="O(n²k) a removal after the Gram matrix",
-        make=_hrpca,
+        estimator="competitors.row_methods:HRPCA",
+        takes=_same("support_fraction", "max_removals", "random_state"),
         memory_bytes=_row_bytes,
     ),
     MethodInfo(
@@ -196,9 +159,8 @@ _METHODS = (
         outlier_model="sparse pixels of any size, spread over all frames (convex)",
         parameters="k, λ (--lambda; 1/√max(n, p))",
         cost="O(n²p) an iteration, 12np bytes",
-        make=lambda given: _load("competitors.pixel_methods", "PCP")(
-            given.k, lam=given.lam, progress=given.progress
-        ),
+        estimator="competitors.pixel_methods:PCP",
+        takes=_same("lam", "progress"),
         memory_bytes=_pcp_bytes,
         needs_pixels=True,
         nested=True,
@@ -209,9 +171,8 @@ _METHODS = (
         outlier_model="single pixels, by an M-estimator with a scale per pixel",
         parameters="k",
         cost="O(npk²) an iteration",
-        make=lambda given: _load("competitors.pixel_methods", "RobustSubspace")(
-            given.k, progress=given.progress
-        ),
+        estimator="competitors.pixel_methods:RobustSubspace",
+        takes=_same("progress"),
         memory_bytes=_robust_subspace_bytes,
         needs_pixels=True,
     ),
@@ -226,7 +187,8 @@ _ONLINE = MethodInfo(
     outlier_model="up to half of the last 500 frames, whole",
     parameters="k, t (--support-fraction; reweighted without)",
     cost="O(500·p) a frame, O(500²k) an iteration every 50 frames",
-    make=lambda given: _trimmed("online", "OnlineTRPCA", given),
+    estimator="online:OnlineTRPCA",
+    takes=_same("support_fraction", "reweight", "random_state"),
     memory_bytes=_online_bytes,
     needs_pixels=True,
 )

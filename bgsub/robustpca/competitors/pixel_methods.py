@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -18,15 +19,9 @@ from numpy.typing import NDArray
 
 from bgsub.errors import RankWarning
 from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
-from bgsub.robustpca.competitors.row_methods import PCA, check_lambda, warn_not_converged
-from bgsub.robustpca.conventions import (
-    check_integer,
-    check_iteration,
-    check_matrix,
-    check_number,
-)
-from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram
-from bgsub.robustpca.spaces import Fit, Floats, peak_signs
+from bgsub.robustpca.competitors.row_methods import PCA
+from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, as_columns
+from bgsub.robustpca.spaces import Fit, Floats, peak_signs, slices
 
 Progress = Callable[[int, float], None]
 """Called with the iterations done and the residual."""
@@ -53,32 +48,19 @@ _RIDGE = 1e-6
 
 def _column_blocks(n: int, p: int) -> Iterator[slice]:
     """Cut p columns of n entries into slices that stay in the cache."""
-    step = int(min(max(_BLOCK_ELEMENTS // max(n, 1), 64), 4096))
-    return (slice(start, min(start + step, p)) for start in range(0, p, step))
+    return slices(p, min(max(_BLOCK_ELEMENTS // max(n, 1), 64), 4096))
 
 
 class PixelMethod(AffineEstimator):
-    """Base of the methods for which single entries are outliers.
-
-    Subclasses implement `_fit_pixels`. All rows count as fitted: ``support_`` is True everywhere.
-    """
-
-    tol: float
-    max_iter: int
+    """Base of the methods for which single entries are outliers; all rows count as fitted."""
 
     def _fit_pixels(self, reader: ColumnReader, dtype: type[Any]) -> tuple[Floats, Floats]:
         """Centre (p,) and at most k components (c, p), linearly independent."""
         raise NotImplementedError
 
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        check_iteration(self.tol, self.max_iter)
-
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
         """Fit centre and components; see `AffineEstimator.fit`."""
-        self._check(check_matrix(X).shape[0])
-        X = self._training_matrix(X)
-        reader = ArrayColumns(X) if isinstance(X, np.ndarray) else X
+        reader = as_columns(self._training_matrix(X))
         dtype = np.float64 if reader.dtype == np.float64 else np.float32
         center, components = self._fit_pixels(reader, dtype)
         components = orthonormal_rows(components.astype(np.float64).T)
@@ -109,6 +91,7 @@ def _pixel_fit(reader: ColumnReader, center: Floats, components: Floats, n_compo
     return Fit(center, basis, scores, residuals, np.ones(n, dtype=bool))
 
 
+@dataclass(eq=False, repr=False)
 class PCP(PixelMethod):
     """Principal component pursuit (PCP), by the alternating direction method of multipliers.
 
@@ -146,9 +129,9 @@ class PCP(PixelMethod):
     With Y the multiplier and μ the penalty, an iteration lowers the singular values of Z = X − S +
     Y/μ by 1/μ to get L, the entries of W = X − L + Y/μ by λ/μ to get S, and takes Y ← μ(W − S). So
     Y is μW cut off at ±λ and S = W − Y/μ: the state is W alone. (In W, L is over-relaxed: 1.6 L −
-    0.6 (X − S').) The singular values come from the eigenpairs of ZZᵀ (n ≤ p), whose blocks of
-    columns are multiplied in the precision of the entries and summed in float64. Each iteration is
-    one pass over X: n²p operations for ZZᵀ and 4npr for L, O(n³) for the eigenpairs.
+    0.6 (X − S').) The singular values come from the eigenpairs of ZZᵀ (n ≤ p), which is formed in
+    float64: squares in float32 would leave those below some 1/1000 of the largest to rounding. Each
+    iteration is one pass over X: n²p operations for ZZᵀ and 4npr for L, O(n³) for the eigenpairs.
 
     Y is always λ times a subgradient of ‖S‖_1, and Y + μ(S − S') is one of ‖L‖_*: with both
     residuals 0 the pair is optimal. Lin, Chen and Ma let μ grow in every iteration and look at the
@@ -165,38 +148,18 @@ class PCP(PixelMethod):
     Foundations and Trends in Machine Learning 3 (2011).
     """
 
-    left_: NDArray[Any]
-    right_: NDArray[Any]
-    rank_: int
-    lam_: float
-    residual_: float
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        lam: float | None = None,
-        tol: float = 3e-5,
-        max_iter: int = 1000,
-        growth: float = 1.5,
-        progress: Progress | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.lam = lam
-        self.tol = tol
-        self.max_iter = max_iter
-        self.growth = growth
-        self.progress = progress
+    n_components: int = 10
+    _: KW_ONLY
+    lam: float | None = None
+    tol: float = 3e-5
+    max_iter: int = 1000
+    growth: float = 1.5
+    progress: Progress | None = None
 
     @property
     def low_rank_(self) -> NDArray[Any]:
         """L, shape (n, p), formed anew each time; S is X − L."""
         return np.asarray(self.left_ @ self.right_)
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        check_lambda(self.lam)
-        check_number("growth", self.growth, 1.0, strictly=True)
 
     def _fit_pixels(self, reader: ColumnReader, dtype: type[Any]) -> tuple[Floats, Floats]:
         n, p = reader.shape
@@ -227,9 +190,7 @@ class PCP(PixelMethod):
             self.n_iter_ += 1
             if self.progress is not None:
                 self.progress(self.n_iter_, self.residual_)
-        self.converged_ = self.residual_ <= self.tol
-        if not self.converged_:
-            warn_not_converged("PCP", self.max_iter, self.residual_, self.tol)
+        self._set_converged(self.residual_)
         return state.left, state.lengths, state.right
 
 
@@ -284,7 +245,7 @@ class _Pursuit:
             Y = self._multiplier(W, mu)
             new = W - Y * dtype(1.0 / mu)
             rest = X - new
-            squares += [_square(rest - L), _square(new - S), _square(Y)]
+            squares += [float(np.vdot(each, each)) for each in (rest - L, new - S, Y)]
             rest += Y * dtype(1.0 / following)
             gram += _product(rest)
         self.right = right / self._lengths_of_Z[:, None].astype(dtype)
@@ -330,15 +291,13 @@ class _Pursuit:
         self.lengths = self._lengths_of_Z - 1.0 / mu
 
 
-def _square(block: NDArray[Any]) -> float:
-    return float(np.vdot(block, block))
-
-
 def _product(block: NDArray[Any]) -> Floats:
-    """ZZᵀ of a block, in the precision of its entries; blocks are summed in float64."""
-    return np.asarray(block @ block.T, dtype=np.float64)
+    """ZZᵀ of a block, in float64."""
+    block = block.astype(np.float64, copy=False)
+    return np.asarray(block @ block.T)
 
 
+@dataclass(eq=False, repr=False)
 class RobustSubspace(PixelMethod):
     """Robust subspace learning (RPCA of De la Torre and Black): outliers are single pixels.
 
@@ -387,33 +346,13 @@ class RobustSubspace(PixelMethod):
     2001; "A framework for robust subspace learning", IJCV 54 (2003).
     """
 
-    coefficients_: Floats
-    scales_: Floats
-    objective_: float
-    residual_: float
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        scale: float | None = None,
-        n_anneal: int = 8,
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        progress: Progress | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.scale = scale
-        self.n_anneal = n_anneal
-        self.tol = tol
-        self.max_iter = max_iter
-        self.progress = progress
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        if self.scale is not None:
-            check_number("scale", self.scale, 0.0, strictly=True)
-        check_integer("n_anneal", self.n_anneal, 0)
+    n_components: int = 10
+    _: KW_ONLY
+    scale: float | None = None
+    n_anneal: int = 8
+    tol: float = 1e-4
+    max_iter: int = 200
+    progress: Progress | None = None
 
     def _fit_pixels(self, reader: ColumnReader, dtype: type[Any]) -> tuple[Floats, Floats]:
         with warnings.catch_warnings():
@@ -425,9 +364,7 @@ class RobustSubspace(PixelMethod):
         # PCA that leaves nothing but rounding errors has fitted everything there is.
         if start.components_.shape[0] and peaks.max() > learning.rounding:
             self._iterate(learning, np.maximum(_CONVEX * peaks / self.scales_, 1.0))
-        self.converged_ = self.residual_ <= self.tol
-        if not self.converged_:
-            warn_not_converged("RobustSubspace", self.max_iter, self.residual_, self.tol)
+        self._set_converged(self.residual_)
         center, components, self.coefficients_ = learning.principal()
         return center, components
 

@@ -19,18 +19,16 @@ The origin and what counts as rounding errors are those of most rows.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Self
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.base import AffineEstimator
-from bgsub.robustpca.conventions import check_integer, check_number, support_size
+from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.descent import smallest
 from bgsub.robustpca.reweight import rounding_level
 from bgsub.robustpca.spaces import (
@@ -52,24 +50,16 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The rows of X as points, up to a rigid motion.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n, ρ), float64
-        F.
-    origin : ndarray of shape (q,)
-        Weights of the origin in the space.
-    lift : callable
-        V of shape (ρ, c) to the weights TV of shape (q, c).
-    noise : float
-        Sums of squares up to this are rounding errors of the Gram matrix.
-    """
+    """The rows of X as points, up to a rigid motion."""
 
     points: Floats
+    """F, shape (n, ρ)."""
     origin: Floats
+    """Weights of the origin in the space, shape (q,)."""
     lift: Callable[[Floats], Floats]
+    """V of shape (ρ, c) to the weights TV of shape (q, c)."""
     noise: float
+    """Sums of squares up to this are rounding errors of the Gram matrix."""
 
     @classmethod
     def of(cls, points: Floats, origin: Floats, lift: Callable[[Floats], Floats]) -> Self:
@@ -166,26 +156,8 @@ def spatial_median(points: Floats) -> Floats:
     return np.asarray(center)
 
 
-def check_lambda(lam: float | None) -> None:
-    """Raise ValueError unless λ is positive (or not given)."""
-    if lam is not None:
-        check_number("lam", lam, 0.0, strictly=True)
-
-
-def warn_not_converged(name: str, max_iter: int, residual: float, tol: float) -> None:
-    """Emit a ConvergenceWarning with the residual that was reached."""
-    message = (
-        f"{name} did not converge in max_iter={max_iter} iterations: "
-        f"the residual is {residual:.1e}, above tol={tol:g}"
-    )
-    warnings.warn(message, ConvergenceWarning, stacklevel=5)
-
-
 class RowMethod(AffineEstimator):
-    """Base of the methods for which whole rows are outliers.
-
-    Subclasses implement `_solve`.
-    """
+    """Base of the methods for which whole rows are outliers; subclasses implement `_solve`."""
 
     # Whether the axes come in an order of their own, which rotation would spoil.
     _own_axes = False
@@ -209,6 +181,7 @@ class RowMethod(AffineEstimator):
         return [points.lifted(fit)]
 
 
+@dataclass(eq=False, repr=False)
 class PCA(RowMethod):
     """Principal component analysis (PCA); not robust.
 
@@ -224,8 +197,7 @@ class PCA(RowMethod):
         k, at least 1. If the data have a lower rank, fewer components are returned, with a warning.
     """
 
-    def __init__(self, n_components: int = 10) -> None:
-        self.n_components = n_components
+    n_components: int = 10
 
     def _fit_space(self, space: Space) -> list[Fit]:
         everything = np.ones(space.n_samples, dtype=bool)
@@ -237,6 +209,7 @@ class PCA(RowMethod):
         return [fit]
 
 
+@dataclass(eq=False, repr=False)
 class HRPCA(RowMethod):
     """High-dimensional robust PCA (HRPCA): random removal, judged by a robust variance.
 
@@ -281,27 +254,11 @@ class HRPCA(RowMethod):
     Transactions on Information Theory 59 (2013).
     """
 
-    robust_variance_: float
-    n_removed_: int
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        support_fraction: float | None = None,
-        max_removals: int | None = None,
-        random_state: int | np.random.Generator | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.support_fraction = support_fraction
-        self.max_removals = max_removals
-        self.random_state = random_state
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        support_size(n_samples, self.support_fraction)
-        if self.max_removals is not None:
-            check_integer("max_removals", self.max_removals, 0)
+    n_components: int = 10
+    _: KW_ONLY
+    support_fraction: float | None = None
+    max_removals: int | None = None
+    random_state: int | np.random.Generator | None = None
 
     def _solve(self, points: Coordinates) -> Fit:
         n = len(points.points)

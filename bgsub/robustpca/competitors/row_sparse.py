@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy.linalg
@@ -15,12 +15,10 @@ from bgsub.errors import ConvergenceWarning
 from bgsub.robustpca.competitors.row_methods import (
     Coordinates,
     RowMethod,
-    check_lambda,
     distances,
     spatial_median,
-    warn_not_converged,
 )
-from bgsub.robustpca.conventions import check_iteration, support_size
+from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.descent import smallest
 from bgsub.robustpca.spaces import Fit, Floats
 
@@ -42,6 +40,7 @@ _BALANCE_EVERY = 10
 _BALANCE_UNTIL = 200
 
 
+@dataclass(eq=False, repr=False)
 class ORPCA(RowMethod):
     """Robust PCA via bilinear decomposition with row-sparse outliers (ORPCA).
 
@@ -89,28 +88,12 @@ class ORPCA(RowMethod):
     regularization", IEEE Transactions on Signal Processing 60 (2012).
     """
 
-    lam_: float
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        lam: float | None = None,
-        support_fraction: float | None = None,
-        tol: float = 1e-5,
-        max_iter: int = 3000,
-    ) -> None:
-        self.n_components = n_components
-        self.lam = lam
-        self.support_fraction = support_fraction
-        self.tol = tol
-        self.max_iter = max_iter
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        check_lambda(self.lam)
-        check_iteration(self.tol, self.max_iter)
-        support_size(n_samples, self.support_fraction)
+    n_components: int = 10
+    _: KW_ONLY
+    lam: float | None = None
+    support_fraction: float | None = None
+    tol: float = 1e-5
+    max_iter: int = 3000
 
     def _solve(self, points: Coordinates) -> Fit:
         F = points.points
@@ -127,9 +110,7 @@ class ORPCA(RowMethod):
             half, residual = self._follow_path(state, t)
         self.lam_ = 2 * half
         self.n_iter_ = state.n_iter
-        self.converged_ = residual <= self.tol
-        if not self.converged_:
-            warn_not_converged("ORPCA", self.max_iter, residual, self.tol)
+        self._set_converged(residual)
         # Rows on the boundary are inliers whatever rounding says, and so is rounding noise.
         inside = state.distances <= max(half * (1 + 1e-9), resolution)
         if self.lam is None:
@@ -148,13 +129,13 @@ class ORPCA(RowMethod):
         """Lower λ/2 to where it meets the t-th distance; returns it and the residual."""
         half = float(state.distances.max(initial=0.0))
         while True:
-            lower = max(float(np.partition(state.distances, t - 1)[t - 1]), _PATH_FACTOR * half)
+            lower = max(state.smallest_distance(t), _PATH_FACTOR * half)
             change = abs(lower - half) / max(half, state.resolution)
             left = self.max_iter - state.n_iter
             if change <= self.tol or left <= 0:
                 # The last λ to the end; should its t-th distance move, the path goes on.
                 residual = max(state.descend(half, self.tol, left), change if left <= 0 else 0.0)
-                moved = float(np.partition(state.distances, t - 1)[t - 1])
+                moved = state.smallest_distance(t)
                 if left <= 0 or abs(moved - half) <= 10 * self.tol * max(half, state.resolution):
                     return half, residual
             half = lower
@@ -179,6 +160,10 @@ class _Path:
     def leading(self) -> Floats:
         """The first k axes, which are what counts."""
         return self.axes[:, : self.n_components]
+
+    def smallest_distance(self, t: int) -> float:
+        """The t-th of the distances."""
+        return float(np.partition(self.distances, t - 1)[t - 1])
 
     def descend(self, half: float, tol: float, max_iter: int) -> float:
         """Iterate at one λ; returns the last change of a distance relative to λ/2."""
@@ -212,6 +197,7 @@ def _weighted_step(points: Floats, axes: Floats, weights: Floats) -> tuple[Float
     return basis @ turn[: axes.shape[1]].T, center
 
 
+@dataclass(eq=False, repr=False)
 class OutlierPursuit(RowMethod):
     """Outlier pursuit (OPRPCA), which is also the low-leverage decomposition (LLD).
 
@@ -265,39 +251,15 @@ class OutlierPursuit(RowMethod):
     semidefinite programming", Electronic Journal of Statistics 5 (2011).
     """
 
+    n_components: int = 10
+    _: KW_ONLY
+    lam: float | Literal["support", "rank", "paper"] = "support"
+    support_fraction: float | None = None
+    tol: float = 1e-5
+    max_iter: int = 1000
+
+    _words: ClassVar = {"lam": ("support", "rank", "paper")}
     _own_axes = True
-
-    lam_: float
-    objective_: float
-    rank_: int
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        lam: float | Literal["support", "rank", "paper"] = "support",
-        support_fraction: float | None = None,
-        tol: float = 1e-5,
-        max_iter: int = 1000,
-    ) -> None:
-        self.n_components = n_components
-        self.lam = lam
-        self.support_fraction = support_fraction
-        self.tol = tol
-        self.max_iter = max_iter
-
-    def _check(self, n_samples: int) -> None:
-        super()._check(n_samples)
-        if isinstance(self.lam, str):
-            if self.lam not in ("support", "rank", "paper"):
-                message = (
-                    f"lam={self.lam!r}: a number above 0, 'support', 'rank' or 'paper' is needed"
-                )
-                raise ValueError(message)
-        else:
-            check_lambda(self.lam)
-        check_iteration(self.tol, self.max_iter)
-        support_size(n_samples, self.support_fraction)
 
     def _solve(self, points: Coordinates) -> Fit:
         n = len(points.points)
@@ -316,10 +278,8 @@ class OutlierPursuit(RowMethod):
         self.lam_, self.rank_ = split.lam, split.rank
         self.objective_ = split.objective
         self.n_iter_ = split.n_iter
-        self.converged_ = residual <= self.tol
-        if not self.converged_:
-            warn_not_converged("OutlierPursuit", self.max_iter, residual, self.tol)
-        elif self.lam == "support" and split.outliers.sum() > n_outliers:
+        self._set_converged(residual)
+        if self.converged_ and self.lam == "support" and split.outliers.sum() > n_outliers:
             self.converged_ = False
             message = (
                 f"OutlierPursuit: {split.outliers.sum()} rows of C are not zero, more than "

@@ -1,9 +1,11 @@
-"""``bgsub report``: make a page to look at."""
+"""``bgsub report`` and ``bgsub view``: make a page to look at, and show it in a browser."""
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
+import webbrowser
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -13,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bgsub.cli.events import load_selected, selection_options
+from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, log_error, log_results, make_progress
-from bgsub.cli.options import PATH, command, named, option, out_option
+from bgsub.cli.results import load_selected, selection_options
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, plural
+from bgsub.rules import Integer, Text
 from bgsub.runtime.files import check_free, check_plain, write_file
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 PAGE = "report.html"
 
 
-@command(
+@opts.command(
     "report",
     "bgsub report results/                        results/report.html",
     "bgsub report results/ -o monday.html",
@@ -33,26 +36,24 @@ PAGE = "report.html"
     "bgsub report monday/ tuesday/ -o index.html  a page for each, and a list of them",
     "bgsub report batch/                          of all results in a folder",
 )
-@click.argument("results", nargs=-1, required=True, type=PATH, metavar="RESULTS...")
-@out_option(
+@opts.argument("results", "RESULTS...", nargs=-1, required=True)
+@opts.out_option(
     "The page, or the list of several.  [default: report.html in RESULTS]",
-    metavar="FILE",
+    "-o --out FILE",
     required=False,
 )
-@option(
+@opts.option(
     "Results",
     "--copies/--no-copies",
+    "Copy videos that browsers do not play, into a folder beside the page.",
     default=True,
-    show_default=True,
-    help="Copy videos that browsers do not play, into a folder beside the page.",
 )
-@option(
+@opts.option(
     "Results",
     "--standalone",
-    is_flag=True,
-    help="Put a small preview of a few hundred frames into the page, for sending it by mail.",
+    "Put a small preview of a few hundred frames into the page, for sending it by mail.",
 )
-@named("force", section="Results")
+@opts.named("force", section="Results")
 @selection_options
 def report_command(
     session: Session,
@@ -129,15 +130,7 @@ def _check(path: Path, *, force: bool) -> None:
 
 @dataclass
 class _Pages:
-    """Write pages, and count the views that the runs did not write.
-
-    Attributes
-    ----------
-    params : mapping
-        Options that select events.
-    copies, standalone, force : bool
-        The options of the same names.
-    """
+    """Write pages with the options of the command, and count the views that runs did not write."""
 
     session: Session
     params: Mapping[str, Any]
@@ -200,3 +193,82 @@ class _Pages:
         if self.absent:
             named = ", ".join(f"{view} ({plural(n, 'page')})" for view, n in self.absent.items())
             self.session.log("note", f"views that were not written are left out: {named}")
+
+
+@opts.command(
+    "view",
+    "bgsub view results/                      opens the page; Ctrl-C ends",
+    "bgsub view batch/ --port 8000 --no-open  prints http://127.0.0.1:8000/",
+    "bgsub view results/ --host 192.168.0.7   for other machines of a network that you trust",
+)
+@opts.argument("results", "RESULTS")
+@opts.option(
+    "Server",
+    "--host ADDRESS",
+    "Address to listen on; any other than the default lets other machines see the folder.",
+    Text(),
+    default="127.0.0.1",
+)
+@opts.option(
+    "Server",
+    "--port N",
+    "Port to listen on.  [default: a free one]",
+    Integer(0, 65535),
+    default=0,
+)
+@opts.option(
+    "Server",
+    "--open/--no-open opens",
+    "Open a browser, where there is a display.",
+    default=True,
+)
+def view_command(session: Session, results: str, host: str, port: int, opens: bool) -> None:
+    """Serve the folder RESULTS on this machine and open its page; Ctrl-C ends it, with exit code 0.
+
+    RESULTS is a folder that bgsub run or bgsub apply wrote, or one for which bgsub report made a
+    list. Nothing outside of it is served, and nothing is written.
+    """
+    from bgsub.page.server import FolderServer
+
+    folder = Path(results)
+    with session.about(results):
+        made = _made(folder, session)
+        try:
+            server = FolderServer(folder, host, port, made)
+        except (OSError, UnicodeError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            message = f"{host}:{port}: cannot be listened on ({reason})"
+            raise UsageError(f"{message}; choose another --port or --host") from error
+        with server:
+            click.echo(server.address)
+            sys.stdout.flush()
+            session.log("note", f"serving {folder}; Ctrl-C ends")
+            has_display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+            if opens and (has_display or sys.platform in {"darwin", "win32"}):
+                webbrowser.open(server.address)
+            try:
+                server.serve_forever(poll_interval=0.2)
+            except KeyboardInterrupt:
+                session.log("note", "ended")
+
+
+def _made(folder: Path, session: Session) -> dict[str, bytes]:
+    """Make the page of a folder that has none, in memory."""
+    from bgsub.page.pages import encode_page, make_page
+    from bgsub.pipeline.manifest import load_manifest
+    from bgsub.pipeline.results import MANIFEST
+
+    if not folder.is_dir():
+        raise InputError(f"{folder}: is no folder; name one that bgsub run wrote")
+    if (folder / PAGE).is_file():
+        return {}
+    several = any((child / MANIFEST).is_file() for child in folder.iterdir())
+    if several and not (folder / MANIFEST).is_file():
+        message = f"{folder}: holds several results and no list of them"
+        raise InputError(f"{message}; make it with `bgsub report {folder}`")
+    manifest = load_manifest(folder)
+    page = make_page(folder, manifest, folder / PAGE)
+    for shown in page.views:
+        if shown.film is None:
+            session.log("warning", f"{shown.view} is not shown: {shown.reason}")
+    return {PAGE: encode_page(page.html)}
