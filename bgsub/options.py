@@ -506,7 +506,7 @@ class RunOptions(Declared):
 
     @property
     def mask_model(self) -> str:
-        """Kind of masks, a name in `pipeline.mask_kinds.MASKERS`; a threshold is the formula."""
+        """Kind of masks, a name in `segmenter.masks.SEGMENTERS`; a threshold is the formula."""
         usual = "local" if self.method == "trpca" else "paper"
         return "paper" if self.threshold is not None else self.model or usual
 
