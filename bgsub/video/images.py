@@ -163,6 +163,9 @@ def _header_of(picture: Any) -> ImageHeader:
     turned = "exif" in picture.info and picture.getexif().get(_ORIENTATION, 1) >= 5
     shape = (width, height) if turned else (height, width)
     is_grey = mode in {"1", "L"} or mode.startswith("I")
+    if kind == "bmp" and mode == "P":  # OpenCV makes grey of a palette of greys
+        colors = np.reshape(picture.getpalette(), (-1, 3))
+        is_grey = bool((colors == colors[:, :1]).all())
     dtype = np.dtype(np.uint16 if is_deep and pages == 1 else np.uint8)
     return ImageHeader(kind, shape if is_grey else (*shape, 3), dtype, pages)
 

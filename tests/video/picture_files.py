@@ -49,6 +49,8 @@ def kinds():
     gray, deep_gray = color[..., 0].copy(), deep[..., 0].copy()
     rgb = Image.fromarray(color[..., ::-1])
     few = rgb.quantize(16)
+    negative = Image.fromarray(gray)
+    negative.putpalette(np.repeat(np.arange(255, -1, -1, dtype=np.uint8), 3).tobytes())
     files = {
         f"{name}{suffix}": encoded(image, suffix)
         for name, image, suffixes in [
@@ -79,6 +81,7 @@ def kinds():
         "one bit.png": by_pillow(rgb.convert("1"), "PNG"),
         "grey and alpha.png": by_pillow(rgb.convert("LA"), "PNG"),
         "palette.bmp": by_pillow(few, "BMP"),
+        "palette of greys.bmp": by_pillow(negative, "BMP"),
         "palette.tif": by_pillow(few, "TIFF"),
         "one bit.tif": by_pillow(rgb.convert("1"), "TIFF", compression="group4"),
         "white is zero.tif": by_tifffile(gray, photometric="miniswhite"),
