@@ -143,6 +143,12 @@ class FrameSource(ABC):
         """About how many frames an iteration yields; None if the input does not say."""
         return self.options.selection.estimate(self.input_frames, self.rate or self._assumed_rate)
 
+    def __repr__(self) -> str:
+        width, height = self.input_size
+        count = "" if self.frames_estimate is None else f", about {self.frames_estimate} frames"
+        kind = "colour" if self.layout.is_color else "grey"
+        return f"<{type(self).__name__} {self.path!r}: {width}x{height} {kind}{count}>"
+
     def _warn_of_fps(self, what: str) -> None:
         """Warn of a rate that is given for frames that have times."""
         if self.options.fps is not None:
