@@ -26,7 +26,7 @@ from bgsub.outliers.frame_scorer import (
 )
 from bgsub.outliers.own_light import OwnLight, Singles, at_ends, shrink, shrink_inside, shrinking
 from bgsub.robustpca.median import NORMAL_MAD
-from bgsub.robustpca.reweight import leverages, location_and_scale
+from bgsub.robustpca.reweight import left_out, location_and_scale
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
 
@@ -76,10 +76,8 @@ class FrameWeights:
 
     @property
     def left_out(self) -> Floats:
-        """1 − leverage of every frame, at least .05: what it leaves as if it had been left out."""
-        return np.asarray(
-            np.maximum(1.0 - leverages(self.coefficients, self.support, self.copies), 0.05)
-        )
+        """What residuals are divided by, see `bgsub.robustpca.reweight.left_out`."""
+        return left_out(self.coefficients, self.support, self.copies)
 
 
 class ScorerLearner:

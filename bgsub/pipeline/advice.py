@@ -173,10 +173,18 @@ def fit_hints(fit: FrameFit, table: ErrorTable) -> Iterator[str]:
 
 def fit_notes(fit: FrameFit) -> list[str]:
     """Return the warnings of the fit, and a note if it has fewer components than asked for."""
+    from bgsub.robustpca.trpca import LEAST_DISTINCT
+
     estimator = fit.estimator
     notes = [note for note in fit.notes if not any(word in note for word in _OWN_HINTS)]
     used = estimator.scores_.shape[1]
-    if used == 0:
+    pictures = LEAST_DISTINCT if fit.copies is None else np.unique(fit.copies[fit.support]).size
+    if used < estimator.n_components and 1 < pictures < LEAST_DISTINCT:
+        notes.append(
+            f"the frames that were fitted show {pictures} different pictures, each of them frozen: "
+            "too few to tell components from their noise"
+        )
+    elif used == 0:
         notes.append("the frames that were fitted are all alike: their background is a still")
     elif used < estimator.n_components:
         notes.append(

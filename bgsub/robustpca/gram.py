@@ -87,7 +87,7 @@ class Gram:
     share: NDArray[np.float64] | None = None
     """What the columns that `gram_matrix` was told to sum apart add to K."""
     copies: NDArray[np.int64] | None = None
-    """The row that each is a copy of, see `find_copies`; None where nobody looked for them."""
+    """What `find_copies` found; None also where nobody looked for them."""
 
     @property
     def n_samples(self) -> int:
@@ -95,26 +95,33 @@ class Gram:
         return int(self.values.shape[0])
 
 
-def find_copies(K: NDArray[np.float64], rounding: float) -> NDArray[np.int64]:
-    """Return the first row that each one is a copy of, or itself, shape (n,).
+def find_copies(K: NDArray[np.float64], rounding: float) -> NDArray[np.int64] | None:
+    """Return labels of the rows, shape (n,), equal for copies of one; None where none is frozen.
 
     A codec freezes a picture, noise and all: most rows differ from the one before by less than
-    their rounding does (`rounding`, squared), none by six times that, until there is a jump. Rows
-    that stray from the middle one by a fifth of the jump or more are no copies: they move slowly.
+    their rounding does (`rounding`, squared), none by six times that, until there is a jump. What
+    strays from its middle by a fifth of the way to the nearest other such picture, or by 24 times
+    the rounding (two grey levels), moves slowly instead; without another picture, by the rounding.
     """
-    n, squares, first = len(K), K.diagonal(), np.full(len(K), -1)
+    n, squares = len(K), K.diagonal()
     steps = squares[1:] + squares[:-1] - 2.0 * K.diagonal(1)
     jumps = np.flatnonzero(steps >= 6.0 * rounding) + 1
-    edges = np.concatenate([[np.inf], steps, [np.inf]])
-    for start, stop in pairwise([0, *jumps.tolist(), n]):
-        if stop - start > 1 and np.median(steps[start : stop - 1]) < rounding:
-            near = min(edges[start] / 5.0, edges[stop] / 5.0, 24.0 * rounding)
-            near = near if stop - start < n else rounding
-            middle = (start + stop) // 2
-            away = squares + squares[middle] - 2.0 * K[middle]
-            if away[start:stop].max() < near:
-                first[(away < near) & (first < 0)] = start
-    return np.where(first < 0, np.arange(n), first)
+    quiet = [
+        (start, stop)
+        for start, stop in pairwise([0, *jumps.tolist(), n])
+        if stop - start > 1 and np.median(steps[start : stop - 1]) < rounding
+    ]
+    middles = np.array([(start + stop) // 2 for start, stop in quiet], np.intp)
+    labels, is_copy = np.arange(n), np.zeros(n, np.bool_)
+    for (start, stop), middle in zip(quiet, middles, strict=True):
+        away = squares + squares[middle] - 2.0 * K[middle]
+        others = away[middles[away[middles] >= 6.0 * rounding]]
+        near = min(others.min() / 5.0, 24.0 * rounding) if others.size else 0.0
+        near = max(near, rounding)
+        if away[start:stop].max() < near:
+            same = (away < near) & ~is_copy
+            labels[same], is_copy = start, is_copy | same
+    return labels if is_copy.any() else None
 
 
 def block_columns(n_samples: int) -> int:

@@ -131,7 +131,7 @@ def choose_rank(
     X : ndarray of shape (n, p) or ColumnReader
     gram : Gram, optional
         Of X, if it is there already; with the share of `share_for_rank` no pixel is read again.
-        Its copies of rows count as one.
+        Copies of a row count as one for the limits, and are held out together.
     max_rank : int
         Most components; also at most a quarter of the rows.
     least_gain : float
@@ -153,7 +153,7 @@ def choose_rank(
     distinct = int(copies.max()) + 1
     most = min(max_rank, distinct // _ROWS_PER_COMPONENT, p // 2)
     if distinct < _LEAST_ROWS or p < _BANDS:
-        return _too_few(distinct, rows.size, p)
+        return _too_few(distinct, rows.size, rows.size, p)
     if gram is not None and gram.share is not None and rows.size == n:
         seen = gram.share
     else:
@@ -174,7 +174,8 @@ def choose_rank(
         inliers = _inliers(data, rank, support_fraction, random_state, threads)
         distinct = np.unique(copies[inliers]).size
         if distinct < _LEAST_ROWS:
-            return _too_few(distinct, rows.size, p)
+            return _too_few(distinct, rows.size, inliers.size, p)
+        most = min(most, distinct // _ROWS_PER_COMPONENT)
         errors = _held_out_errors(halves, inliers, copies[inliers], most)
         lengths, axes = _principal_scores(whole, inliers, most)
         gains = np.where(_vary(axes), _median_gains(errors), 0.0)
@@ -192,9 +193,10 @@ def choose_rank(
     )
 
 
-def _too_few(distinct: int, n_rows: int, p: int) -> RankChoice:
-    reason = f"{distinct} rows of {p} entries are too few to choose from"
-    return RankChoice(1, np.zeros(0), np.zeros(0), np.zeros(0), n_rows, n_rows, reason)
+def _too_few(distinct: int, n_rows: int, n_inliers: int, p: int) -> RankChoice:
+    which = "rows" if distinct == n_rows else "different rows"
+    reason = f"{distinct} {which} of {p} entries are too few to choose from"
+    return RankChoice(1, np.zeros(0), np.zeros(0), np.zeros(0), n_rows, n_inliers, reason)
 
 
 def share_for_rank(n: int, p: int) -> list[slice]:

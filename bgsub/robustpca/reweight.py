@@ -70,7 +70,8 @@ def leverages(
         kept = values > max(values[-1], 0.0) * 1e-12
         standard = (fitted @ vectors[:, kept]) / np.sqrt(values[kept])
         own += (standard**2).sum(axis=1)
-    if copies is not None:
+    # Of one picture alone there is no other to judge it by.
+    if copies is not None and np.ptp(copies[support]) > 0:
         together = np.bincount(copies[support], own)[copies[support]]
         own = np.maximum(own, np.minimum(together, 0.5))
     result = np.zeros(scores.shape[0])
@@ -78,11 +79,19 @@ def leverages(
     return result
 
 
+def left_out(
+    scores: Floats, support: NDArray[np.bool_], copies: NDArray[np.int64] | None = None
+) -> Floats:
+    """Return 1 − leverage of every row, by which its residual grows as if it had been left out.
+
+    At least .05: an observation that a component belongs to alone says nothing about itself.
+    """
+    return np.asarray(np.maximum(1.0 - leverages(scores, support, copies), 0.05))
+
+
 def predictive_errors(fit: Fit) -> Floats:
-    """Compute √r_i, shape (n,), of fitted rows as if they had been left out of the fit."""
-    left = 1.0 - leverages(fit.scores, fit.support)
-    # An observation that a component belongs to alone says nothing about itself.
-    return np.asarray(np.sqrt(fit.residuals) / np.maximum(left, 0.05))
+    """Compute √r_i, shape (n,), of fitted rows as if each had been left out of the fit alone."""
+    return np.asarray(np.sqrt(fit.residuals) / left_out(fit.scores, fit.support))
 
 
 def location_and_scale(errors: Floats, *, resolution: float = 0.0) -> tuple[float, float]:

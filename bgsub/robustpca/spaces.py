@@ -163,6 +163,9 @@ class FeatureSpace:
     and change no bit of the results.
     """
 
+    copies: NDArray[np.int64] | None = None
+    """Nobody looks for copies here."""
+
     def __init__(
         self, X: NDArray[Any], offset: NDArray[Any], pool: ThreadPool | None = None
     ) -> None:

@@ -17,7 +17,7 @@ from bgsub.robustpca.descent import Descent, algorithm1, descend, random_orthono
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import LEAST_SCALE, REWEIGHT_CUTOFF, reweight, rounding_level
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace, Space, peak_signs
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, peak_signs
 
 logger = logging.getLogger(__name__)
 
@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 _HELD = 2.0**-22
 _EXACT = 1e-10
 
-# Of fewer rows, not counting their copies, no component is told from their noise.
-_LEAST_DISTINCT = 8
+LEAST_DISTINCT = 8
+"""Rows, not counting their copies, of fewer of which no component is told from their noise."""
 
 
 @dataclass(eq=False, repr=False)
@@ -190,8 +190,7 @@ class TRPCA(AffineEstimator):
                 f"the objective still fell by {fall:.1e} of itself in the last one"
             )
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        copies = space.copies if isinstance(space, RowSpace) else None
-        raw = principal_axes(best.fit, space.squared_norms, copies)
+        raw = principal_axes(best.fit, space.squared_norms, space.copies)
         self.raw_support_ = raw.support
         fits = [raw]
         self.n_reweight_ = 0
@@ -199,7 +198,7 @@ class TRPCA(AffineEstimator):
             refit, self.n_reweight_, settled = reweight(
                 space, raw, self.n_components, cutoff=self.reweight_cutoff
             )
-            fits.insert(0, principal_axes(refit, space.squared_norms, copies))
+            fits.insert(0, principal_axes(refit, space.squared_norms, space.copies))
             if not settled:
                 self.converged_ = False
                 message = (
@@ -249,7 +248,8 @@ def principal_axes(
     which the support does not vary are left out, and what they explained of other rows becomes part
     of the residuals again. Scores that were formed around another point than the centre vary by the
     rounding of the rows' distances to that point: ``squared_norms``, of shape (n,). Nor is there a
-    component that few rows and their copies make vary: it is the noise of these few.
+    component that fewer than eight rows and their copies make vary: of so few, noise that copies
+    share cannot be told from what the scene does.
     """
     basis, scores = fit.basis[:, fit.alive], fit.scores[:, fit.alive]
     squares = np.einsum("nk,nk->n", scores, scores)
@@ -260,12 +260,10 @@ def principal_axes(
     largest = np.maximum(distances, squared_norms)[fit.support].max(initial=0.0)
     noise = 16 * np.finfo(float).eps * np.sqrt(squares.size * largest)
     kept = lengths > noise
-    if copies is not None:
+    if copies is not None and axes.size:
         shares = np.square(centred @ axes.T).T
-        together = np.zeros((len(shares), len(copies)))
-        for of_all, of_one in zip(together, shares, strict=True):
-            np.add.at(of_all, copies[fit.support], of_one)
-        kept &= (_effective(together) >= _LEAST_DISTINCT) | (_effective(shares) < _LEAST_DISTINCT)
+        together = np.array([np.bincount(copies[fit.support], one) for one in shares])
+        kept &= (_effective(together) >= LEAST_DISTINCT) | (_effective(shares) < LEAST_DISTINCT)
     V = axes[kept].T
     V = V * peak_signs(scores[fit.support] @ V)
     basis, scores = basis @ V, scores @ V

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bgsub import RunOptions, fit_errors
+from bgsub import RunOptions, fit_errors, run
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.robustpca.gram import find_copies, gram_matrix
@@ -42,6 +43,11 @@ def test_frozen_pictures_are_no_visitors(pictures: int, each: int, seed: int) ->
     assert not table.outliers.any()
 
 
+def test_components_that_so_few_pictures_cannot_have_are_said(tmp_path: Path) -> None:
+    result = run(frozen(4, 60), tmp_path / "out", RunOptions(k=3, outputs=["errors"]))
+    assert any("show 4 different pictures" in hint for hint in result.hints), result.hints
+
+
 def test_a_visitor_before_frozen_pictures_is_found() -> None:
     film = frozen(4, 60)
     for frame in range(100, 124):
@@ -59,7 +65,8 @@ def test_frames_shown_twice_are_scored_as_once() -> None:
 
 def copies_of(film: NDArray[np.uint8]) -> int:
     K = gram_matrix(film.reshape(len(film), -1)).values
-    return np.unique(find_copies(K, film[0].size / 6)).size
+    found = find_copies(K, film[0].size / 6)
+    return len(film) if found is None else np.unique(found).size
 
 
 def test_which_frames_are_copies() -> None:
@@ -67,9 +74,18 @@ def test_which_frames_are_copies() -> None:
     assert copies_of(np.repeat(noisy(40), 2, axis=0)) == 40
     assert copies_of(noisy(80)) == 80
     assert copies_of(noisy(80, sigma=0.5)) == 80
-    # What changes slowly without any noise, and returns, is frozen nowhere.
-    light = 1 + 0.1 * np.sin(np.arange(300) / 40)[:, None, None]
-    assert copies_of(np.asarray((GROUND * light).round(), np.uint8)) == 300
+
+
+@pytest.mark.parametrize("depth", [0.008, 0.02, 0.1])
+@pytest.mark.parametrize("visitor", [False, True])
+def test_what_changes_slowly_without_any_noise_is_frozen_nowhere(
+    depth: float, visitor: bool
+) -> None:
+    light = 1 + depth * np.sin(np.arange(300) / 40)[:, None, None]
+    film = np.asarray((GROUND * light).round(), np.uint8)
+    if visitor:  # the jump tells nothing of how far the light strays
+        film[150, 10:20, 10:20] = 250
+    assert copies_of(film) == 300
 
 
 def test_noise_that_copies_share_is_no_component() -> None:
