@@ -218,7 +218,7 @@ class Progress:
         self._interval, self._clock, self._in_place = interval_s, clock, in_place
         self._lock = threading.Lock()
         self._last_line = -math.inf if in_place else clock()
-        self._begins: dict[str, float] = {}
+        self._begins: dict[str, tuple[float, str]] = {}
         self._stage, self._text = "", ""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
@@ -234,14 +234,16 @@ class Progress:
             if stage != self._stage:
                 self.close()
                 self._stage = stage
-            # What is prepared before the first frame says nothing of the frames to come, unless
-            # further segments are prepared as well: those of which one is done are foretold.
-            is_whole = not detail.startswith("segment") or " 1 of 1," in detail
-            if not done and is_whole:
-                self._begins[stage] = now
-            elapsed = now - self._begins.setdefault(stage, now)
-            rate = done / elapsed if done and elapsed > 0 else None
-            is_told = is_whole or not detail.startswith("segment 1 of")
+            # What is prepared before the first frame says nothing of the frames to come. Further
+            # segments are prepared as well: what is left is told from the second one on. And in a
+            # batch, the time before its first input is done is what an input takes.
+            head = detail.partition(",")[0]
+            is_segment = head.startswith("segment")
+            if not done and not is_segment and stage != "batch":
+                self._begins[stage] = now, head
+            began, first = self._begins.setdefault(stage, (now, head))
+            rate = done / (now - began) if done and now > began else None
+            is_told = not (is_segment and head == first)
             left = (total - done) / rate if is_told and rate and total and total >= done else None
             self._text = _in_words(stage, done, total, rate, left, detail)
             if now - self._last_line < self._interval:

@@ -173,3 +173,37 @@ def test_preparation_is_foretold_of_further_segments_alone(capsys) -> None:
         "writing: 0 of 500 (0 %)",
         "writing: 100 of 500 (20 %), 10/s, 40 s left",
     ]
+
+
+def test_a_batch_is_foretold_from_its_beginning(capsys) -> None:
+    clock = Clock()
+    with Progress(Session(), 10.0, clock) as progress:
+        for second in range(41):
+            clock.now = 100.0 + second
+            progress("batch", second // 30, 4)
+    assert capsys.readouterr().err.splitlines() == [
+        "batch: 0 of 4 (0 %)",
+        "batch: 0 of 4 (0 %)",
+        "batch: 1 of 4 (25 %), 0.0333/s, 1 min 30 s left",
+        "batch: 1 of 4 (25 %), 0.025/s, 2 min 0 s left",
+    ]
+
+
+def test_of_later_segments_too_the_first_one_foretells_nothing(capsys) -> None:
+    clock = Clock()
+    with Progress(Session(), 10.0, clock) as progress:
+        progress("frames · segment 3 of 9, decode 40 of 500", 0, 1000)
+        clock.now += 30
+        progress("frames · segment 3 of 9, write 1 of 500", 1, 1000)
+        clock.now += 20
+        progress("frames · segment 5 of 9, write 1 of 500", 501, 1000)
+    assert [" left" in line for line in capsys.readouterr().err.splitlines()] == [False, True]
+
+
+def test_more_than_was_announced_foretells_nothing(capsys) -> None:
+    clock = Clock()
+    with Progress(Session(), 10.0, clock) as progress:
+        progress("write", 1, 5)
+        clock.now += 14
+        progress("write", 7, 5)
+    assert capsys.readouterr().err == "write: 7 of 5 (100 %), 0.5/s\n"
