@@ -366,6 +366,9 @@ INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
 # As click writes it behind the message: ". Did you mean '--k'?", "(Possible options: --a, --b)".
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
 
+# No file has such a name; it is what a damaged file has in the place of a number.
+_ENDLESS_WORD = re.compile(r"([^\s/]{60})[^\s/]{239,}?(?=[:;,]*(?:[\s/]|$))")
+
 # What the system refused, where nobody who knew what it was for has said so.
 _CANNOT_WRITE = "{name}: cannot be written ({reason})", OutputError.exit_code
 _TOO_MANY_FILES = (
@@ -447,6 +450,7 @@ def log_error(error: BaseException, session: Session) -> int:
             write_line(line)
         return error.exit_code
     message, code = describe(error)
+    message = _ENDLESS_WORD.sub(r"\1…", message)
     if isinstance(error, OutliersFound) and session.quiet:
         return code  # that is no error; the code says it
     trace = "".join(traceback.format_exception(error)) if session.debug else None

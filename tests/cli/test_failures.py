@@ -10,6 +10,7 @@ import click
 import pytest
 
 from bgsub import errors
+from bgsub.cli.messages import Session, log_error
 
 
 def raising(error: BaseException):
@@ -113,3 +114,22 @@ def test_json_error_names_its_input(pipeline, invoke, tmp_path) -> None:
     entry = json.loads(done.stderr.splitlines()[-1])
     assert entry["input"] == "a.avi"
     assert "Traceback" in entry["traceback"]
+
+
+def refused(error: BaseException, capsys) -> str:
+    log_error(error, Session())
+    return capsys.readouterr().err.removeprefix("bgsub: ").removesuffix("\n")
+
+
+def test_a_word_without_end_is_shortened(capsys) -> None:
+    path = "/".join(["folder" * 20] * 20)
+    error = errors.InputError(f"{path}, line 2: score '{'a' * 5000}' is not a number")
+    message = refused(error, capsys)
+    assert path in message
+    assert len(message) < len(path) + 150
+    assert message.endswith("… is not a number")
+
+
+def test_a_name_that_is_cut_short_keeps_the_colon_behind_it(capsys):
+    error = errors.OutputError(f"{'x' * 300}: cannot be written")
+    assert refused(error, capsys) == f"{'x' * 60}…: cannot be written"
