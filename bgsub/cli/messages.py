@@ -10,7 +10,6 @@ import logging
 import math
 import os
 import re
-import shutil
 import signal
 import sys
 import threading
@@ -115,10 +114,17 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
+def _columns() -> int:
+    """Return how many characters fit into a line of stderr; stdout may be elsewhere."""
+    with contextlib.suppress(OSError, ValueError):
+        return (os.get_terminal_size(sys.stderr.fileno()).columns or 80) - 1
+    return 79
+
+
 def _cleared() -> str:
     """Return what wipes the line of a terminal, where there is one."""
     is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    return f"\r{' ' * (shutil.get_terminal_size().columns - 1)}\r" if is_terminal else ""
+    return f"\r{' ' * _columns()}\r" if is_terminal else ""
 
 
 def write_line(line: str) -> None:
@@ -264,7 +270,7 @@ class Progress:
 
     def _write_over(self, text: str, end: str = "") -> None:
         label = f"{Path(self.session.label).name}: " if self.session.label and text else ""
-        shown = f"{label}{text}"[: shutil.get_terminal_size().columns - 1]
+        shown = f"{label}{text}"[: _columns()]
         # A terminal that is gone must not end the run.
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"{_cleared()}{shown}{end}")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 
 import pytest
@@ -207,3 +208,18 @@ def test_more_than_was_announced_foretells_nothing(capsys) -> None:
         clock.now += 14
         progress("write", 7, 5)
     assert capsys.readouterr().err == "write: 7 of 5 (100 %), 0.5/s\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")
+def test_a_line_fits_the_terminal_of_stderr(monkeypatch) -> None:
+    ours, theirs = os.openpty()
+    termios = pytest.importorskip("termios")
+    termios.tcsetwinsize(theirs, (24, 30))
+    monkeypatch.setenv("COLUMNS", "200")
+    with open(theirs, "w", closefd=True) as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with Progress(Session(), 0.0, lambda: 1.0, in_place=True) as progress:
+            progress("decode · what stands behind it is long", 1, 4)
+        text = os.read(ours, 1000).decode()
+    os.close(ours)
+    assert text.split("\r")[2] == "decode: 1 of 4 (25 %), what s"
