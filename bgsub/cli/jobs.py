@@ -322,7 +322,9 @@ def run_batch(
     except (KeyboardInterrupt, Interrupted, UsageError) as error:
         session.input = session.label = None
         done = sum(outcome.status != "failed" for outcome in found)
-        so_far = f"{done} of {len(jobs)} inputs were finished, --skip-existing goes on from there"
+        is_divided = work.options.segment not in {"auto", "off"}
+        again = "--skip-existing (--resume with --segment)" if is_divided else "--skip-existing"
+        so_far = f"{done} of {len(jobs)} inputs were finished, {again} goes on from there"
         if isinstance(error, UsageError):  # nobody works any more
             raise (BatchError if done else type(error))(f"{error}; {so_far}") from error
         raise Interrupted(f"{INTERRUPTED}; {so_far}") from error

@@ -124,6 +124,9 @@ class TestRunning:
             f"bgsub: {INTERRUPTED}; 1 of 3 inputs were finished, "
             "--skip-existing goes on from there\n"
         )
+        given = ["run", "b.avi", "c.avi", "--segment", 500, "--out", tmp_path, "--quiet"]
+        said = invoke(*given).stderr
+        assert said.endswith(" --skip-existing (--resume with --segment) goes on from there\n")
 
     def test_json_lines_name_their_input(self, pipeline, invoke, tmp_path) -> None:
         pipeline.act = failing("b.avi", InputError("b.avi: bad"))

@@ -216,7 +216,7 @@ def test_a_line_fits_the_terminal_of_stderr(monkeypatch) -> None:
     termios = pytest.importorskip("termios")
     termios.tcsetwinsize(theirs, (24, 30))
     monkeypatch.setenv("COLUMNS", "200")
-    with open(theirs, "w", closefd=True) as terminal:
+    with os.fdopen(theirs, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
         with Progress(Session(), 0.0, lambda: 1.0, in_place=True) as progress:
             progress("decode · what stands behind it is long", 1, 4)
