@@ -3,15 +3,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.cli.jobs import Job, belongs, check_out, plan, read_list
-from bgsub.cli.messages import INTERRUPTED
+from bgsub.cli.jobs import (
+    Job,
+    Outcome,
+    Work,
+    belongs,
+    check_out,
+    plan,
+    read_list,
+    run_batch,
+)
+from bgsub.cli.messages import INTERRUPTED, Session
 from bgsub.errors import EmptySelectionError, InputError, Interrupted, OutputError
+from bgsub.options import RunOptions
 
 
 class TestReadList:
@@ -124,9 +135,17 @@ class TestRunning:
             f"bgsub: {INTERRUPTED}; 1 of 3 inputs were finished, "
             "--skip-existing goes on from there\n"
         )
-        given = ["run", "b.avi", "c.avi", "--segment", 500, "--out", tmp_path, "--quiet"]
-        said = invoke(*given).stderr
-        assert said.endswith(" --skip-existing (--resume with --segment) goes on from there\n")
+
+    def test_an_interrupt_names_how_segments_go_on(self, tmp_path) -> None:
+        jobs = plan(["a.avi", "b.avi"], tmp_path, subfolders=True, keep=False)
+
+        def outcomes() -> Iterator[Outcome]:
+            yield Outcome(jobs[0], "done")
+            raise KeyboardInterrupt
+
+        found = r"finished, --skip-existing \(--resume with --segment\) goes on from there"
+        with pytest.raises(Interrupted, match=found):
+            run_batch(jobs, Work(RunOptions(segment=500)), Session(), outcomes=outcomes())
 
     def test_json_lines_name_their_input(self, pipeline, invoke, tmp_path) -> None:
         pipeline.act = failing("b.avi", InputError("b.avi: bad"))
