@@ -1,8 +1,8 @@
 """Plan and do the inputs of a command: one, one after the other, or side by side.
 
 Inputs and segments that are done side by side, or by the workers of a cluster, are done by
-processes that run this module: the request comes on stdin, the reply goes to stdout. When stdin
-ends, whoever asked is gone, and the work is stopped.
+processes that run this module: requests come on stdin, replies go to stdout. When stdin ends,
+whoever asked is gone, and the work is stopped.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import queue
 import signal
 import sys
 import threading
@@ -44,7 +45,7 @@ from bgsub.errors import (
 )
 from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
 from bgsub.runtime.files import check_plain
-from bgsub.runtime.processes import ask_child, receive, send, tune
+from bgsub.runtime.processes import Child, receive, send, tune
 
 if TYPE_CHECKING:
     from bgsub.pipeline.outcome import RunResult
@@ -379,10 +380,24 @@ def side_by_side(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    stop = threading.Event()
+    own = threading.local()  # the child of a thread
+    children: list[Child] = []
+    is_over = False
 
     def ask(job: Job, work: Work) -> dict[str, Any]:
-        return ask_child(MODULE, request_for(job, work, session), stop.is_set)
+        child: Child | None = getattr(own, "child", None)
+        if child is None:
+            try:
+                child = own.child = Child(MODULE)
+            except OSError as error:  # no process, or no pipe
+                return {"died": error.errno or 1, "last_line": str(error)}
+            children.append(child)
+            if is_over:
+                child.stop()
+        reply: dict[str, Any] | None = child.ask(request_for(job, work, session))
+        if reply is None:
+            own.child = None
+        return reply or child.join()
 
     threads = ThreadPoolExecutor(processes)
     try:
@@ -400,8 +415,13 @@ def side_by_side(
                         session.log("start", f"{job.number} of {job.of}", out=str(job.out))
                 yield outcome_of(job, found, session)
     finally:
-        stop.set()
-        threads.shutdown(cancel_futures=True)
+        is_over = True
+        threads.shutdown(wait=False, cancel_futures=True)
+        for child in children:
+            child.stop()
+        for child in children:
+            child.join()
+        threads.shutdown()
 
 
 def outcome_of(job: Job, reply: dict[str, Any], session: Session, tries: str = "") -> Outcome:
@@ -470,34 +490,37 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve() -> None:
-    """Answer the request on stdin, and stop the work when stdin ends before that."""
+    """Answer the requests on stdin until it ends, which stops the work on one."""
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints is no reply
     tune()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _stop)
+    requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
     code = 0
     try:
-        request = receive(sys.stdin.buffer)
-        threading.Thread(target=_wait_for_end, daemon=True).start()
-        reply = answer(request)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is done
-        send(replies, reply)
-    except (KeyboardInterrupt, Interrupted):  # all is cleared up, and nobody waits for a reply
+        threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+        while request := requests.get():
+            send(replies, answer(request))
+    except (KeyboardInterrupt, Interrupted, BrokenPipeError):  # all is cleared up, nobody waits
         code = Interrupted.exit_code
     sys.stderr.flush()
     os._exit(code)  # a thread waits for stdin
 
 
-def _wait_for_end() -> None:
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdin.buffer.read()
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-    else:
-        import _thread
+def _listen(requests: queue.SimpleQueue[Any]) -> None:
+    """Take requests, so that the end of stdin is noticed amid the work, and tell the main one."""
+    try:
+        while request := receive(sys.stdin.buffer):
+            requests.put(request)
+    finally:
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+        else:
+            import _thread
 
-        _thread.interrupt_main(signal.SIGTERM)
+            _thread.interrupt_main(signal.SIGTERM)
+        requests.put(None)  # what waits for a request there notices no signal
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:

@@ -236,4 +236,4 @@ def do_in_child(module: str, request: dict[str, Any], slots: dict[str, int]) -> 
     ``jobs`` is added to the request, the tasks that share this machine (see `Pool.slots`).
     """
     asked = {**request, "jobs": slots_here(slots)}
-    return ask_child(module, asked, cancelled(), keeps_stderr=True)
+    return ask_child(module, asked, cancelled())

@@ -82,60 +82,84 @@ def held_back_in_children(*names: str) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-_CHILD_LOOK_S = 0.2
+_LOOK_S = 0.2
 _STOP_S = 30.0
 _TAIL = 4000
 
 
-def ask_child(
-    module: str, request: Any, is_over: Callable[[], bool], *, keeps_stderr: bool = False
-) -> dict[str, Any]:
-    """Run a module as a program, `send` it a request and return its reply.
+class Child:
+    """A module that runs as a program and answers requests, one after the other, until it is told.
 
     What kills a process (a library that crashes, the system that needs memory) takes nothing else
-    with it then, and memory is given back after each. The program must stop when its stdin ends:
-    nobody waits for it any more. Without a reply, ``died`` has the exit code and, if stderr is
-    kept instead of shown, ``last_line`` what was said last.
+    with it then. The program reads requests with `receive` from its stdin, must stop when that
+    ends, as nobody waits for it any more, and `send` its replies to stdout. What it says on stderr
+    is shown, or kept for its last line.
     """
-    import subprocess
-    import tempfile
 
-    # Without the current folder on its path: it may hold films, and a click.py among them.
-    path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
-    with (
-        tempfile.TemporaryFile() as reply,
-        tempfile.TemporaryFile() as said,
-        subprocess.Popen(  # noqa: S603 - this Python, and a module that the caller names
+    def __init__(self, module: str, *, keeps_stderr: bool = False) -> None:
+        import subprocess
+        import tempfile
+
+        # Without the current folder on its path: it may hold films, and a click.py among them.
+        path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+        self._said = tempfile.TemporaryFile() if keeps_stderr else None  # noqa: SIM115 - see `join`
+        self._process = subprocess.Popen(  # noqa: S603 - this Python, and a module that is named
             [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
-            stdout=reply,
-            stderr=said if keeps_stderr else None,
+            stdout=subprocess.PIPE,
+            stderr=self._said,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
             # A terminal sends Ctrl-C to all of a session: whoever asks decides what it means.
             start_new_session=True,
-        ) as child,
-    ):
-        asked = cast("BinaryIO", child.stdin)
+        )
+        self._requests = cast("BinaryIO", self._process.stdin)
+        self._replies = cast("BinaryIO", self._process.stdout)
+
+    def ask(self, request: Any) -> Any:
+        """Return the reply; None if the program has died, or was stopped."""
+        with contextlib.suppress(OSError, ValueError):
+            send(self._requests, request)
+            return receive(self._replies)
+        return None
+
+    def stop(self) -> None:
+        """Let it stop its work and clear up; from any thread, and without waiting for it."""
+        with contextlib.suppress(OSError):
+            self._requests.close()
+
+    def join(self) -> dict[str, Any]:
+        """Wait until it has ended: ``died`` is its exit code, ``last_line`` what it said last."""
+        import subprocess
+
+        self.stop()
         try:
-            with contextlib.suppress(BrokenPipeError):
-                send(asked, request)
-            while child.poll() is None and not is_over():
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.wait(_CHILD_LOOK_S)
+            code = self._process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        self._replies.close()
+        found: dict[str, Any] = {"died": code}
+        if self._said is not None:
+            with self._said as said:
+                said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
+                lines = said.read().decode(errors="replace").split("\n")
+            found["last_line"] = next((line for line in lines[::-1] if line.strip()), "")
+        return found
+
+
+def ask_child(module: str, request: Any, is_over: Callable[[], bool]) -> dict[str, Any]:
+    """Ask a `Child` of one request, until that is over; return its reply, or how it has ended."""
+    from concurrent.futures import ThreadPoolExecutor, wait
+
+    child = Child(module, keeps_stderr=True)
+    with ThreadPoolExecutor(1) as thread:
+        reply = thread.submit(child.ask, request)
+        try:
+            while not is_over() and not wait([reply], _LOOK_S).done:
+                pass
         finally:
-            with contextlib.suppress(BrokenPipeError):
-                asked.close()  # which stops it
-            try:
-                code = child.wait(_STOP_S)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                code = child.wait()
-        reply.seek(0)
-        found: dict[str, Any] | None = receive(cast("BinaryIO", reply))
-        said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
-        lines = said.read().decode(errors="replace").split("\n")
-    last = next((line for line in lines[::-1] if line.strip()), "")
-    return {"died": code, "last_line": last} if found is None else found
+            end = child.join()
+    return reply.result() or end
 
 
 def send(pipe: BinaryIO, message: object) -> None:

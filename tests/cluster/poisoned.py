@@ -14,6 +14,7 @@ _answer = jobs.answer
 def answer(request):
     segment = request["work"].segment
     path = Path(request["directory"], segment[0] if segment else request["job"].input)
+    path.with_suffix(".pid").write_text(str(os.getpid()))
     if path.stem == "poison":
         with path.with_suffix(".tries").open("a") as tries:
             tries.write("x")
@@ -21,7 +22,6 @@ def answer(request):
         sys.stderr.flush()
         os.kill(os.getpid(), signal.SIGKILL)
     if path.stem.startswith("sleeper"):
-        path.with_suffix(".pid").write_text(str(os.getpid()))
         try:
             time.sleep(600)
         finally:
