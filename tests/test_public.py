@@ -14,9 +14,17 @@ import pytest
 import bgsub
 from bgsub.errors import UsageError
 
+PUBLIC = {
+    *("TRPCA", "BackgroundModel", "BgsubError", "ErrorTable", "Event", "FrameSource"),
+    *("Observation", "OnlineTRPCA", "RunOptions", "RunResult", "SceneEvent", "SourceOptions"),
+    *("Subtractor", "Track", "__version__", "apply", "find_events", "fit_errors"),
+    *("load_results", "masks", "model_errors", "objects", "open_source", "run"),
+}
 
-def test_all_public_names_exist() -> None:
-    assert all(getattr(bgsub, name) is not None for name in bgsub.__all__)
+
+def test_public_names_are_these_and_all_exist() -> None:
+    assert set(bgsub.__all__) == PUBLIC
+    assert all(getattr(bgsub, name) is not None for name in PUBLIC)
     assert not hasattr(bgsub, "subtract_everything")
 
 
