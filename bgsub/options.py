@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from bgsub.errors import UsageError
+from bgsub.errors import InputError, UsageError
 from bgsub.robustpca.competitors import METHODS
 from bgsub.rules import (
     POSITIVE,
@@ -134,8 +134,11 @@ class Declared:
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Make options from what `to_json` returned; what is missing has its default.
 
-        UsageError also for a name that is no option.
+        UsageError also for a name that is no option; InputError for what has no names.
         """
+        if not isinstance(plain, Mapping):
+            message = f"is damaged: its options are {plain!r:.60}"
+            raise InputError(f"{message}, where an object with names is needed")
         for name in plain:
             if name not in cls.__dataclass_fields__:
                 raise UsageError(f"option {name!r} is not known to this version of bgsub")
@@ -517,5 +520,6 @@ class RunOptions(Declared):
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Make options from what `to_json` returned; see `Declared.from_json`."""
-        source = SourceOptions.from_json(plain.get("source", {}))
-        return super().from_json({**plain, "source": source})
+        if isinstance(plain, Mapping):
+            plain = {**plain, "source": SourceOptions.from_json(plain.get("source", {}))}
+        return super().from_json(plain)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bgsub
-from bgsub.errors import UsageError
+from bgsub.errors import InputError, UsageError
 from bgsub.options import (
     DEFAULT_OUTPUTS,
     EXTRA_OUTPUTS,
@@ -169,9 +169,15 @@ def test_the_end_does_not_lie_before_the_start():
         SourceOptions(start=9, end="5")
 
 
-@pytest.mark.parametrize("plain", [{"k": None}, {"seed": math.nan}, {"k": math.inf}])
-def test_json_of_a_wrong_type_is_refused_in_a_line(plain):
-    with pytest.raises(UsageError) as caught:
+@pytest.mark.parametrize(
+    ("plain", "error"),
+    [
+        *((shape, InputError) for shape in (7, None, [], {"source": 7}, {"source": None})),
+        *((value, UsageError) for value in ({"k": None}, {"seed": math.nan}, {"k": math.inf})),
+    ],
+)
+def test_json_of_a_wrong_shape_is_refused_in_a_line(plain, error):
+    with pytest.raises(error) as caught:
         RunOptions.from_json(plain)
     assert "\n" not in str(caught.value)
 
