@@ -35,6 +35,7 @@ class _Errors:
 def _load(given: str, footage: str | None, params: Mapping[str, Any], session: Session) -> _Errors:
     """Find out what is given, and return the errors of its frames."""
     from bgsub.pipeline.results import has_results
+    from bgsub.video.source import image_files
 
     check_plain(given)
     path = Path(given)
@@ -55,6 +56,10 @@ def _load(given: str, footage: str | None, params: Mapping[str, Any], session: S
     if _is_model(path):
         message = f"{given} is a model; name the footage after it that it is to be applied to"
         raise UsageError(message)
+    inside = sorted(path.glob("*/run.json")) if path.is_dir() else []
+    if inside and not image_files(given):
+        message = f"{given}: holds several results; give one of them, such as {inside[0].parent}"
+        raise InputError(message)
     return _computed(None, given, params, session)
 
 
@@ -119,10 +124,15 @@ def _is_model(path: Path) -> bool:
 
 def _check_footage(errors: _Errors, given: str, session: Session) -> None:
     """Raise unless pictures of the footage can be had; warn if it is another file by now."""
+    from bgsub.video.source import is_there
+
     if errors.footage is None:
         message = f"--save-frames: {given} does not say which video it is of; give the results"
         raise UsageError(f"{message} folder, or the video itself")
     path = Path(errors.footage)
+    if not is_there(errors.footage):
+        message = f"{path}: the video of these results is gone, and --save-frames needs it"
+        raise InputError(f"{message}; put it back, or run bgsub from the folder it was run from")
     if errors.size_bytes and path.is_file() and path.stat().st_size != errors.size_bytes:
         session.log("warning", f"{path} has changed since these errors were made")
 

@@ -234,7 +234,7 @@ def test_save_frames_needs_the_video(results, video, tmp_path: Path, invoke) -> 
     video.unlink()
     done = invoke("errors", folder, "--save-frames", saved)
     assert (done.exit_code, done.stdout) == (3, "")
-    assert f"{video}: no such file or folder" in done.stderr
+    assert f"{video}: the video of these results is gone" in done.stderr
     (folder / "run.json").unlink()
     done = invoke("errors", folder, "--save-frames", tmp_path / "visitors")
     assert done.exit_code == 2
@@ -291,7 +291,9 @@ def test_bad_results(results, tmp_path: Path, invoke) -> None:
         assert done.stderr.count("\n") == 1
         return done.stderr
 
-    folder = results()
+    folder = results("batch/one")
+    results("batch/two")
+    assert f"holds several results; give one of them, such as {folder}" in refusal(folder.parent)
     (tmp_path / "empty").mkdir()
     assert "holds no images" in refusal(tmp_path / "empty")
     (folder / "errors.csv").write_text("frame,time_s\n")
