@@ -104,10 +104,13 @@ class PartsList(NamedTuple):
 
 def load_parts(out: Path) -> PartsList | None:
     """Read the list of a folder of results, None if there is none; InputError if it is damaged."""
-    if not (out / LIST).exists():
-        return None
     advice = "; remove it, and run all parts again"
-    return read_json(out / LIST, "list of parts", _parts_list, advice=advice)
+    try:
+        return read_json(out / LIST, "list of parts", _parts_list, advice=advice)
+    except InputError as error:
+        if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
+            return None
+        raise
 
 
 def _parts_list(plain: Any) -> PartsList:

@@ -81,6 +81,11 @@ def test_a_list_that_is_none(tmp_path, text):
         load_parts(tmp_path)
 
 
+def test_a_list_that_the_system_does_not_open(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        load_parts(tmp_path / ("x" * 300))
+
+
 def test_the_first_file_stays_where_it_is_to(tmp_path):
     path = tmp_path / "a" / "b"
     assert put_first(path, "one")
