@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,6 +47,7 @@ from bgsub.errors import (
 from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
 from bgsub.runtime.files import check_plain
 from bgsub.runtime.processes import Child, receive, send, tune
+from bgsub.version import __version__
 
 if TYPE_CHECKING:
     from bgsub.pipeline.outcome import RunResult
@@ -461,10 +463,13 @@ def show_result(result: RunResult, session: Session, began: float | None = None)
 MODULE = "bgsub.cli.jobs"
 """What processes run."""
 
+_AGAIN_S = 10.0  # which is enough to clear up
+
 
 def request_for(job: Job, work: Work, session: Session, *, unseen: bool = False) -> dict[str, Any]:
     """Return the request that a process does the work of a job, for `answer`."""
     return {
+        "version": __version__,
         "directory": os.getcwd(),  # noqa: PTH109 - text
         "job": job,
         "work": replace(work, processes=1),
@@ -485,7 +490,13 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     else:
         job = replace(job, out=Path(request["directory"], job.out))
     with reporting(session):
-        outcome = attempt(job, work, session)
+        if request["version"] == __version__:
+            outcome = attempt(job, work, session)
+        else:
+            message = f"bgsub {__version__} is on this worker, and {request['version']} asks it"
+            error = UsageError(f"{message}; install the same everywhere")
+            with session.about(job.input, label=job.label):
+                outcome = Outcome(job, "failed", log_error(error, session))
     return {"status": outcome.status, "exit_code": outcome.exit_code, "lines": session.lines}
 
 
@@ -504,6 +515,9 @@ def serve() -> None:
             send(replies, answer(request))
     except (KeyboardInterrupt, Interrupted, BrokenPipeError):  # all is cleared up, nobody waits
         code = Interrupted.exit_code
+    except Exception:  # noqa: BLE001 - Python's own end would stumble over the thread
+        traceback.print_exc()
+        code = BgsubError.exit_code
     sys.stderr.flush()
     os._exit(code)  # a thread waits for stdin
 
@@ -513,18 +527,20 @@ def _listen(requests: queue.SimpleQueue[Any]) -> None:
     try:
         while request := receive(sys.stdin.buffer):
             requests.put(request)
-    finally:
+    except Exception:  # noqa: BLE001 - a request of another bgsub
+        traceback.print_exc()
+    while True:  # Python drops what is raised amid some callbacks, such as those of an import
         if hasattr(signal, "pthread_kill"):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
         else:
             import _thread
 
             _thread.interrupt_main(signal.SIGTERM)
-        requests.put(None)  # what waits for a request there notices no signal
+        requests.put(None)  # where a signal does not wake who waits for a request
+        time.sleep(_AGAIN_S)
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

@@ -20,6 +20,7 @@ from bgsub.cli.jobs import Job, Work, request_for
 from bgsub.cli.messages import Session
 from bgsub.cluster.parts import common_plan
 from bgsub.runtime.processes import ask_child
+from bgsub.version import __version__
 from tests.conftest import make_options, make_scene
 
 POISONED = "tests.cluster.poisoned"
@@ -183,6 +184,9 @@ def test_what_fails_says_so_with_its_code(ask, tmp_path):
     assert (reply["status"], reply["exit_code"]) == ("failed", 3)
     name = tmp_path / "none.npy"
     assert reply["lines"] == [f"bgsub: {name}: no such file or folder; check the path"]
+    reply = reply_to(ask(version="0.0"))
+    assert reply["exit_code"] == 2
+    assert f"bgsub {__version__} is on this worker" in reply["lines"][0]
 
 
 def test_it_stops_when_whoever_asked_is_gone(ask, tmp_path):
