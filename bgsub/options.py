@@ -523,3 +523,7 @@ class RunOptions(Declared):
         if isinstance(plain, Mapping):
             plain = {**plain, "source": SourceOptions.from_json(plain.get("source", {}))}
         return super().from_json(plain)
+
+
+WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
+"""Options that say where and how fast a run is done: its results are the same."""

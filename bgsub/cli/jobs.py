@@ -44,7 +44,7 @@ from bgsub.errors import (
     OutputError,
     UsageError,
 )
-from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
+from bgsub.options import WITHOUT_EFFECT, RunOptions, SourceOptions, declared_fields, flag
 from bgsub.runtime.files import check_plain
 from bgsub.runtime.processes import Child, receive, send, tune
 from bgsub.version import __version__
@@ -76,10 +76,6 @@ class Outcome:
     job: Job
     status: Literal["done", "skipped", "failed"]
     exit_code: int = 0
-
-
-# Where and how fast a run is done; results are the same.
-_WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
 
 
 @dataclass(frozen=True)
@@ -158,7 +154,7 @@ class Work:
         ):
             for one in declared_fields(kind):
                 value = then.get(one.name, now[one.name])
-                if one.name not in _WITHOUT_EFFECT and value != now[one.name]:
+                if one.name not in WITHOUT_EFFECT and value != now[one.name]:
                     found.append(f"{flag(one)} {'its default' if value is None else value}")
         return found
 
@@ -389,10 +385,7 @@ def side_by_side(
     def ask(job: Job, work: Work) -> dict[str, Any]:
         child: Child | None = getattr(own, "child", None)
         if child is None:
-            try:
-                child = own.child = Child(MODULE)
-            except OSError as error:  # no process, or no pipe
-                return {"died": error.errno or 1, "last_line": str(error)}
+            child = own.child = Child(MODULE)
             children.append(child)
             if is_over:
                 child.stop()

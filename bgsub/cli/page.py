@@ -19,13 +19,12 @@ from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, log_error, log_results, make_progress
 from bgsub.cli.results import load_selected, selection_options
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, plural
+from bgsub.page import PAGE
 from bgsub.rules import Integer, Text
 from bgsub.runtime.files import check_free, check_plain, write_file
 
 if TYPE_CHECKING:
     from bgsub.page.pages import Row
-
-PAGE = "report.html"
 
 
 @opts.command(

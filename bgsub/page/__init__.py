@@ -1,1 +1,4 @@
 """Pages to look at: one HTML file for a result, and one that lists several."""
+
+PAGE = "report.html"
+"""What a folder is shown by."""

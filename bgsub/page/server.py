@@ -15,10 +15,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-_log = logging.getLogger(__name__)
+from bgsub.page import PAGE
 
-PAGE = "report.html"
-"""What a folder is shown by."""
+_log = logging.getLogger(__name__)
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _CHUNK = 1 << 16

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import BgsubError, InputError, cannot_write
 from bgsub.fit.memory import AUTO_FIT_FRAMES
-from bgsub.options import RunOptions
+from bgsub.options import WITHOUT_EFFECT, RunOptions
 from bgsub.pipeline.inputs import needs_fit, needs_still, open_input
 from bgsub.pipeline.results import is_complete
 from bgsub.runtime.files import write_file
@@ -45,9 +45,6 @@ FOLDER, PLAN = ".segments", "plan.json"
 
 _VERSION = 2
 _SEGMENT = re.compile("[0-9]{4,}")
-
-# Options that say where and how fast a run is done: its results are the same.
-_WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
 
 _OF_OBJECTS = frozenset({"objects", "tracks", "events"})
 
@@ -200,7 +197,7 @@ class SegmentPlan:
     def fingerprint(self) -> str:
         """SHA-256 of all that decides about the results: input, options and version."""
         options = self.options.to_json()
-        decisive = {name: options[name] for name in options.keys() - _WITHOUT_EFFECT}
+        decisive = {name: options[name] for name in options.keys() - WITHOUT_EFFECT}
         decided = [__version__, self.identity["sha256"], decisive]
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import signal
@@ -64,17 +63,6 @@ def test_the_killed_fail_alone_and_lines_come_in_order(films, invoke, monkeypatc
     assert sorted(path.parent.name for path in Path("out").glob("*/run.json")) == ["a", "b", "c"]
     pids = {Path(name).with_suffix(".pid").read_text() for name in given}
     assert len(pids) <= 3  # two processes are kept, and one comes in the place of the killed one
-
-
-def test_what_cannot_be_started_fails_its_input_alone(films, invoke, monkeypatch) -> None:
-    def refuse(_module):
-        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
-
-    monkeypatch.setattr(jobs, "Child", refuse)
-    done = invoke("run", *films("a", "b"), *FAST, "--jobs", 2, "--out", "out")
-    assert done.exit_code == 6
-    assert "failed to start or broke (" in done.stderr.splitlines()[1]
-    assert "unavailable" in done.stderr.splitlines()[1]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")

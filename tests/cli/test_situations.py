@@ -174,6 +174,15 @@ def test_a_folder_of_videos_is_refused_with_the_glob_that_works(place, invoke) -
     assert "films: holds 3 videos and no images; give them as films/*.MP4" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["run one.npy --out out", "run one.npy --k 5 --out out"])
+def test_a_film_of_one_frame_is_told_about_frames(command, place, invoke, scene) -> None:
+    np.save(place / "one.npy", scene(1))
+    done = invoke(*command.split())
+    assert done.exit_code == 2
+    assert "1 frame is selected, but a background takes 2" in done.stderr
+    assert "--k" not in done.stderr
+
+
 def test_apply_takes_a_results_folder(place, invoke) -> None:
     assert invoke("run", "clip.npy", "--k", 2, "--out", "r").exit_code == 0
     done = invoke("apply", "r", "clip.npy", "--out", "again", "--only", "errors")
@@ -235,6 +244,16 @@ def test_results_are_of_use_from_another_folder(place, invoke, monkeypatch) -> N
     assert done.exit_code == 0, done.stderr
     table = (place / "r" / "errors.csv").read_bytes()
     assert (place / "elsewhere" / "again" / "errors.csv").read_bytes() == table
+
+
+def test_a_mask_image_with_a_wrong_checksum_is_refused(place, invoke) -> None:
+    write_image(place / "mask.png", np.full((36, 48), 255, np.uint8))
+    data = bytearray((place / "mask.png").read_bytes())
+    data[data.index(b"IDAT") + 6] ^= 1
+    (place / "mask.png").write_bytes(data)
+    done = invoke("run", "clip.npy", "--mask-image", "mask.png", "--out", "out")
+    assert done.exit_code == 3
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_what_libraries_log_about_a_picture_reaches_no_user(capsys) -> None:

@@ -143,6 +143,11 @@ class TestFolders:
         with pytest.raises(OutputError, match="is no folder"):
             check_folder(tmp_path / "file", "--temp")
 
+    def test_a_folder_that_may_not_be_written(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(available.os, "access", lambda *_: False)
+        with pytest.raises(OutputError, match="may not be written to"):
+            check_folder(tmp_path, "--temp")
+
     def test_free_space(self, tmp_path):
         assert free_space(tmp_path) > 0
         assert free_space(tmp_path / "none") == 0
