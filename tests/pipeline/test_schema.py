@@ -120,6 +120,13 @@ def test_what_no_parser_likes_is_an_input_error(text, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    with (tmp_path / "run.json").open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    with pytest.raises(InputError, match=r"is larger than any .*; it is damaged or another file"):
+        load_manifest(tmp_path)
+
+
 def test_a_path_is_found_again_from_another_folder(tmp_path, monkeypatch):
     there, here = tmp_path / "there", tmp_path / "here"
     for folder in (there, here):
