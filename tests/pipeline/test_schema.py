@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.errors import InputError, UsageError
-from bgsub.pipeline.manifest import check_facts, load_manifest, recorded_path
+from bgsub.pipeline.manifest import Stopwatch, check_facts, load_manifest, recorded_path
+from bgsub.pipeline.outcome import commit
+from bgsub.pipeline.results import ResultsDirectory
 
 VALUES = st.one_of(
     st.none(),
@@ -184,3 +186,12 @@ def test_facts_of_a_report_are_checked_where_they_are_read(name, good, bad, mani
 def test_words_about_the_input_are_texts(name, manifest):
     with pytest.raises(UsageError, match=name):
         check_facts({**manifest, "input": {**manifest["input"], name: []}})
+
+
+def test_a_run_json_that_could_not_be_read_again_is_not_written(manifest, tmp_path):
+    with (
+        ResultsDirectory(tmp_path / "out", [], force=False) as results,
+        pytest.raises(UsageError, match="cutoff"),
+    ):
+        commit(results, {**manifest, "cutoff": "high"}, Stopwatch(), with_page=False)
+    assert not (tmp_path / "out" / "run.json").exists()
