@@ -11,11 +11,11 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.render import Singles, combined, tiles
 from bgsub.background.scene import Scene, pixels_inside
 from bgsub.errors import InputError, UsageError, cannot_write
 from bgsub.outliers.frame_scorer import FrameScorer, scene_light
 from bgsub.outliers.own_light import OwnLight
+from bgsub.robustpca.spaces import Singles, combined, tiles
 from bgsub.rules import POSITIVE, Choice, Facts, Integer, ListOf, Nullable, Number
 from bgsub.runtime.files import check_plain
 from bgsub.runtime.threads import Workers

@@ -8,36 +8,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import slices
+from bgsub.robustpca.spaces import Singles, combined, tiles
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes, Layout
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
 
-Singles = NDArray[np.float32]
 ForegroundStyle = Literal["abs", "signed", "cutout"]
-
-_TILE = 1 << 14
 
 # Columns of a block of frames to be summed, which has four times as many rows as one to be shown.
 _SUM_TILE = 1 << 12
-
-
-def tiles(size: int, step: int = _TILE) -> list[slice]:
-    """Cut columns into tiles whose float32 work stays in the cache."""
-    return list(slices(size, step))
-
-
-def combined(scores: Singles, components: Singles, out: Singles | None = None) -> Singles:
-    """Return scores @ components, shape (m, b).
-
-    A single component is not left to `np.matmul`, which takes ten times as long for it as for the
-    same products element by element.
-    """
-    if components.shape[0] == 1:
-        return np.multiply(scores, components, out=out)
-    return np.matmul(scores, components, out=out)
 
 
 class PlaneSums:
