@@ -112,8 +112,11 @@ def background_command(
                 "have a colour that three of four frames do not share: what hardly leaves, or "
                 "moves in the wind, may be left there"
             )
-            for share, says in ((plate.hardly_seen, hidden), (plate.doubtful, unlike)):
-                if share >= _LEAST_TOLD:
+            for share, least, says in (
+                (plate.hardly_seen, 0, hidden),
+                (plate.doubtful, _LEAST_TOLD, unlike),
+            ):
+                if share > least:
                     told = f"{name}: {100 * share:.2g} % of the pixels {says}: use more of the film"
                     session.log("warning", told)
         if len(scenes) < len(plates):
