@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bgsub.errors import plural
+from bgsub.fit.store import are_left_out
 from bgsub.video.base import OnBadFrame
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def damage_findings(
         part = ""
         if is_fitted:
             part = " (part of the fit, since they are most of the frames)"
-            part = " (left out of the fit)" if 2 * len(suspect) <= decoded else part
+            part = " (left out of the fit)" if are_left_out(len(suspect), decoded) else part
         lines.append(f"{line}: {shown}{part}")
     source = facts["input"]
     if lines and source.get("unseen_damage") == "may go unseen":

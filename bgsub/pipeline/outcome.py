@@ -203,7 +203,7 @@ def finish(
 
 
 def _write_errors(outputs: FrameOutputs, table: ErrorTable) -> list[Event]:
-    """Write errors.csv and draw errors.png, if they are asked for; give the events of frames."""
+    """Find the events of frames; write errors.csv and draw errors.png, if they are asked for."""
     from bgsub.outliers.errors_table import write_csv
     from bgsub.outliers.events import find_events
 
