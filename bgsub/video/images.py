@@ -352,9 +352,12 @@ def read_image(path: str | os.PathLike[str]) -> Image:
 def encode_image(image: Image, suffix: str = ".png") -> bytes:
     """Encode a picture, grey or blue, green and red; ValueError if the format does not take it."""
     try:
-        return cv2.imencode(suffix, image)[1].tobytes()
-    except cv2.error as error:
-        raise ValueError(f"no {suffix} can be made of {image.dtype} {image.shape}") from error
+        done, data = cv2.imencode(suffix, image)
+    except cv2.error:
+        done = False
+    if not done:
+        raise ValueError(f"no {suffix} can be made of {image.dtype} {image.shape}")
+    return data.tobytes()
 
 
 def write_image(path: str | os.PathLike[str], image: Image) -> None:

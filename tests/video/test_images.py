@@ -186,6 +186,11 @@ def test_unknown_format(suffix):
         encode_image(np.zeros((2, 2), np.uint8), suffix)
 
 
+def test_a_picture_too_high_for_its_format():
+    with pytest.raises(ValueError, match=r"no \.jpg can be made of uint8 \(66000, 2\)"):
+        encode_image(np.zeros((66_000, 2), np.uint8), ".jpg")
+
+
 def test_names():
     assert is_image_name("A.JPG")
     assert not is_image_name("a.mp4")
