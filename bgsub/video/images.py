@@ -48,11 +48,15 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 for _name in ("PIL", "tifffile"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
-# Lines of libpng, libjpeg and OpenCV, and those among them that tell damage; bytes too many at the
-# end of a JPEG are some cameras' way.
+# How lines of libpng, libjpeg, libtiff and OpenCV begin, and those that tell damage; bytes too many
+# at the end of a JPEG are some cameras' way.
 _LIBRARIES = re.compile(
-    rb"\s*$|libpng (warning|error): |.*\[ *(WARN|ERROR|FATAL):"
-    rb"|.*(JPEG|JFIF|SOS param|progression seq|color transform|too few sc)"
+    rb"\s*$|\[ *(WARN|ERROR|FATAL):\d|((libpng (warning|error)|JPEGLib|tempfile\.tif|_?TIFF\w*"
+    rb"|(Corrupt|Premature|Invalid|Unsupported|Bogus) .*JPEG.*|EstimateStripByteCounts"
+    rb"|MissingRequired|CheckDirCount|OJPEG\w*|ChopUp\w+|InitCCITT\w+|Fax\w+|Predictor\w+"
+    rb"|[A-Za-z0-9]+(Decode|Setup)\w*): "
+    rb"|Invalid SOS parameters|Inconsistent progression sequence|Unknown Adobe color transform"
+    rb"|Application transferred too few|Premature end of JPEG|Warning: unknown JFIF revision)"
 )
 _TELLS_DAMAGE = re.compile(
     rb"(?!.*extraneous bytes before marker 0xd9)(Corrupt|Premature|Invalid|Inconsistent)"

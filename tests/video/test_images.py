@@ -201,9 +201,10 @@ def test_lines_of_libraries_are_dropped_and_others_are_kept(capfd):
     with libraries_quiet() as taken:
         os.write(2, b"libpng warning: iCCP: known incorrect sRGB profile\n")
         os.write(2, b"Corrupt JPEG data: premature end of data segment\n")
-        os.write(2, b"bgsub: a.mp4: decoded 9 frames\n")
+        os.write(2, b"bgsub: IMG_1.JPEG: decoded 9 frames\n[JPEG: ERROR: 7]\n")
         os.write(2, b"and the rest of a line")
-    assert capfd.readouterr().err == "bgsub: a.mp4: decoded 9 frames\nand the rest of a line"
+    kept = "bgsub: IMG_1.JPEG: decoded 9 frames\n[JPEG: ERROR: 7]\nand the rest of a line"
+    assert capfd.readouterr().err == kept
     assert [line.split(b":")[0] for line in taken] == [
         b"libpng warning",
         b"Corrupt JPEG data",
