@@ -9,9 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel
+from bgsub.background.model import BackgroundModel, Singles, combined, tiles
 from bgsub.background.render import PlaneSums, largest_difference, reconstruct
-from bgsub.background.tiles import Singles, combined, tiles
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.memory import render_rows
 from bgsub.fit.store import FrameStore

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.tiles import Singles, combined, tiles
+from bgsub.background.model import BackgroundModel, Singles, combined, tiles
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes, Layout
-
-if TYPE_CHECKING:
-    from bgsub.background.model import BackgroundModel
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
 

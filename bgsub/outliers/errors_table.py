@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,10 +109,10 @@ def write_csv(table: ErrorTable, path: Path) -> None:
     """Write errors.csv, in place of one that exists; OutputError if that fails."""
 
     # Ten digits are more than a sum of float64 squares is worth, eight than a ratio.
-    def numbers(values: NDArray[np.float64], digits: int) -> list[str]:
-        return [f"{value:.{digits}g}" for value in values.tolist()]
+    def numbers(values: NDArray[np.float64], digits: int) -> Iterator[str]:
+        return (f"{value:.{digits}g}" for value in values.tolist())
 
-    columns: dict[str, Sequence[int | str]] = {
+    columns: dict[str, Iterable[int | str]] = {
         "frame": table.frames.tolist(),
         "time_s": numbers(table.times, 10),
         "error": numbers(table.errors, 10),

@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
@@ -69,10 +70,21 @@ class FrameFile:
     """Frames of the input, of which these may be a sample."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "file": reduction.DupFd(self.file.fileno())}
+        by_name = os.name == "nt"
+        handed = self.file.name if by_name else reduction.DupFd(self.file.fileno())
+        return {**vars(self), "file": handed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, file=open(state["file"].detach(), "rb"))  # noqa: PTH123, SIM115 - a descriptor for as long as the process lives
+        handed = state["file"]
+        file = open(handed if isinstance(handed, str) else handed.detach(), "rb")  # noqa: PTH123, SIM115 - for as long as the process lives
+        vars(self).update(state, file=file)
+
+    def close(self) -> None:
+        """Let go of the file, and of its name where it has one."""
+        self.file.close()
+        if os.name == "nt":
+            with contextlib.suppress(OSError):
+                Path(self.file.name).unlink()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -126,7 +138,11 @@ def write_frames(
     numbers, times = [], []
     try:
         with contextlib.ExitStack() as on_failure:
-            file = on_failure.enter_context(tempfile.TemporaryFile(dir=folder))
+            # On Windows a process opens another one's file by its name.
+            new: Callable[..., Any] = tempfile.TemporaryFile
+            if os.name == "nt":
+                new = partial(tempfile.NamedTemporaryFile, prefix="bgsub-compare-", delete=False)
+            file = on_failure.enter_context(new(dir=folder))
             for index, frame in enumerate(source):
                 total = index + 1
                 progress("decode", total, expected)
@@ -349,8 +365,10 @@ class FitProcess:
             theirs.close()
             self._process, self._connection = process, ours
             try:
-                ours.send_bytes(self._gram.values.data)
                 ready = ours.poll(_START_SECONDS) and ours.recv()
+                if ready:
+                    for row in self._gram.values:  # at once there would be a second copy
+                        ours.send_bytes(row.data)
             except (EOFError, ConnectionError):
                 ready = False
             if not ready:
@@ -376,9 +394,10 @@ def _serve(connection: Connection, frames: FrameFile) -> None:
     np.linalg.eigh(np.eye(64))
     scipy.linalg.eigh(np.eye(64))
     with contextlib.suppress(EOFError, ConnectionError):
-        connection.recv_bytes_into(values.ravel())
-        gram = Gram(values, np.zeros(0), X.shape[1])
         connection.send(True)
+        for row in values:
+            connection.recv_bytes_into(row)
+        gram = Gram(values, np.zeros(0), X.shape[1])
         while True:
             task = connection.recv()
             connection.send(_attempt(task, X, gram, connection))
@@ -424,10 +443,11 @@ def compare(
     watch = manifests.Stopwatch()
     place = spill_folder() if run.temp is None else Path(run.temp)
     source = open_source(path, **vars(run.source) | {"color": "gray"}, threads=run.threads)
-    most = fitted_at_most(run) or AUTO_FIT_FRAMES
     with watch.stage("decode"):
-        frames = write_frames(source, place, most=most, seed=run.seed, progress=progress)
-    with frames.file:
+        frames = write_frames(
+            source, place, most=fitted_at_most(run), seed=run.seed, progress=progress
+        )
+    with contextlib.closing(frames):
         # A comparison may go to where robust fits end: all frames count.
         check_rank(max(options.ks), frames.numbers.size, 1.0, name=source.name)
         labels = options.labels(frames.numbers)

@@ -182,7 +182,7 @@ def _shipped() -> Digits:
 
 
 def _images_in(folder: Path) -> Path:
-    found = sorted(file for file in folder.glob("*images*") if _is_idx(file))
+    found = sorted(file for file in folder.iterdir() if "images" in file.name and _is_idx(file))
     if not found:
         message = f"{folder}: holds no IDX file of images, such as train-images-idx3-ubyte.gz"
         raise InputError(message)
@@ -209,7 +209,14 @@ def _read_idx_pair(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     if name == path.name or not beside.is_file():
         message = f"{path}: its labels are missing; they must be beside it, as {name}"
         raise InputError(message)
-    return images, read_idx(beside)
+    labels = read_idx(beside)
+    if images.ndim < 2 or labels.shape != images.shape[:1]:
+        sizes = ("×".join(map(str, each.shape)) for each in (images, labels))
+        raise InputError(
+            f"{path}: holds {next(sizes)} bytes, but {beside} {next(sizes)}; one label for each "
+            "picture is needed"
+        )
+    return images, labels
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
