@@ -8,11 +8,10 @@ import math
 import mmap
 import os
 import re
-import struct
 import tempfile
 import threading
 import warnings
-import zlib
+import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -38,12 +37,7 @@ _AS_STORED = cv2.IMREAD_ANYCOLOR | cv2.IMREAD_ANYDEPTH
 _ORIENTATION = 274  # the tag of Exif and TIFF; from 5 on, rows and columns change places
 _MOST_PIXELS = 1 << 30  # more are a damaged header or an attack
 
-# What Pillow, tifffile and OpenCV raise on damaged files.
-_DAMAGE = (
-    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
-    *(SyntaxError, TypeError, ValueError, UserWarning, struct.error, zlib.error, cv2.error),
-)
-# They log and warn about damage too, which Python would print where nobody has said otherwise.
+# Libraries log and warn about damage, which Python would print where nobody has said otherwise.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 for _name in ("PIL", "tifffile"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -63,7 +57,7 @@ _TELLS_DAMAGE = re.compile(
     rb"|.*TIFF_Error"
 )
 _STDERR = 2  # belongs to the process
-_one_at_a_time = threading.Lock()
+_one_at_a_time = threading.RLock()
 
 
 class ImageError(ValueError):
@@ -77,7 +71,7 @@ def _as_damage() -> Iterator[None]:
         yield
     except ImageError:
         raise
-    except _DAMAGE as error:
+    except Exception as error:  # each codec has errors of its own
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise ImageError("the file is cut off or damaged") from error
@@ -121,20 +115,29 @@ class ImageHeader:
     pages: int = 1
 
 
-def _open_by_pillow(source: Path | bytes) -> Any:
-    """Open an image, of any size: how large one may be is decided by its header."""
+@contextmanager
+def _any_size() -> Iterator[None]:
+    """Let Pillow open pictures of any size: how large one may be is decided by its header."""
     import PIL.Image
 
     with _one_at_a_time:
         most, PIL.Image.MAX_IMAGE_PIXELS = PIL.Image.MAX_IMAGE_PIXELS, None
         try:
+            yield
+        finally:
+            PIL.Image.MAX_IMAGE_PIXELS = most
+
+
+def _open_by_pillow(source: Path | bytes, formats: tuple[str, ...] = _BY_PILLOW) -> Any:
+    import PIL.Image
+
+    with _any_size():
+        try:
             file = io.BytesIO(source) if isinstance(source, bytes) else source
-            return PIL.Image.open(file, formats=_BY_PILLOW)
+            return PIL.Image.open(file, formats=formats)
         except PIL.UnidentifiedImageError as error:
             what = "is not an image of a kind that is read, or is cut off or damaged"
             raise ImageError(f"the file {what if source else 'is empty'}") from error
-        finally:
-            PIL.Image.MAX_IMAGE_PIXELS = most
 
 
 def read_header(source: Path | bytes) -> ImageHeader:
@@ -224,6 +227,8 @@ class TiffPages:
         import tifffile
 
         self._source: Any = source
+        self._given = source
+        self._pillow: Any = None
         self._tiff: Any  # its pages may be of a kind without tags, but those by index are not
         with _as_damage():
             if isinstance(source, bytes):
@@ -264,8 +269,10 @@ class TiffPages:
         header = self.header(page)
         with _as_damage():
             image = self._by_tifffile(page, header)
-            if image is None:
+            if image is None and len(header.shape) == 3 and header.dtype == np.uint16:
                 image = _by_opencv(np.frombuffer(self._source, np.uint8), header, page)
+            elif image is None:
+                image = self._by_pillow(page, header)
         if isinstance(self._source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self._source.madvise(mmap.MADV_DONTNEED)  # what was read counts as memory until then
         return image
@@ -279,6 +286,8 @@ class TiffPages:
             return None
         try:
             image: NDArray[Any] = found.asarray()
+        except ImportError:  # Zstandard, which Python has from 3.14 on
+            return None
         except ValueError as error:
             if "imagecodecs" in str(error):
                 return None
@@ -291,6 +300,25 @@ class TiffPages:
             return np.ascontiguousarray(image if image.ndim == 2 else image[..., 0], header.dtype)
         colors = np.ascontiguousarray(image[..., :3], header.dtype)
         return cv2.cvtColor(colors, cv2.COLOR_RGB2BGR).astype(header.dtype, copy=False)
+
+    def _by_pillow(self, page: int, header: ImageHeader) -> Image:
+        """Decode a page of any kind, as it is to be seen; Pillow shortens colours of 16 bits."""
+        import PIL.TiffImagePlugin  # noqa: F401 - or all plugins would be imported
+
+        with _any_size(), libraries_quiet():
+            if self._pillow is None:
+                self._pillow = _open_by_pillow(self._given, ("TIFF",))
+                weakref.finalize(self, self._pillow.close)
+            self._pillow.seek(page)
+            if header.dtype == np.uint16:
+                image = np.asarray(self._pillow)
+            elif len(header.shape) == 2:
+                image = np.asarray(self._pillow.convert("L"))
+            else:
+                image = cv2.cvtColor(np.asarray(self._pillow.convert("RGB")), cv2.COLOR_RGB2BGR)
+        if image.shape != header.shape:
+            raise ImageError("the file is cut off or damaged")
+        return image.astype(header.dtype, copy=False)
 
 
 class AnimatedPages:

@@ -45,6 +45,19 @@ def test_pages_of_opencv_in_any_order(color, deep, compression):
         assert found[place].shape == headers[place].shape
 
 
+@pytest.mark.parametrize("compression", ["zstd", "lzma", "tiff_lzw"])
+@pytest.mark.parametrize("color", [False, True])
+def test_pages_that_tifffile_alone_cannot_decode(compression, color, tmp_path):
+    frames = stack(color=color)
+    first, *more = [Image.fromarray(frame) for frame in frames]
+    path = tmp_path / "a.tif"
+    first.save(path, compression=compression, save_all=True, append_images=more)
+    source = open_source(path)
+    for place in (3, 0, 4):
+        np.testing.assert_array_equal(source[place].image, frames[place])
+    np.testing.assert_array_equal([frame.image for frame in source], frames)
+
+
 @pytest.mark.parametrize("compression", ["tiff_lzw", "tiff_deflate"])
 def test_damaged_pages_are_errors_and_write_nothing(compression, capfd):
     data = bytearray(by_pillow(Image.fromarray(picture()), "TIFF", compression=compression))
