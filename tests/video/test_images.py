@@ -1,12 +1,12 @@
 """Image files of every kind, whole and damaged."""
 
 import os
+import re
 import struct
 import tempfile
 import threading
 import zlib
 
-import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -27,19 +27,18 @@ from bgsub.video.images import (
 from tests.video.picture_files import by_tifffile, kinds, picture
 
 LOSSY = {".jpg", ".jpeg", ".webp"}
-KINDS = kinds()
+PICTURES = kinds()
+KINDS = {name: data for name, (data, _) in PICTURES.items()}
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_pixels_are_those_that_opencv_gives(name, capfd):
-    data = KINDS[name]
-    flags = cv2.IMREAD_ANYCOLOR | cv2.IMREAD_ANYDEPTH
-    expected = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-    image = decode_image(data)
-    assert image.dtype == expected.dtype
-    np.testing.assert_array_equal(image, expected)
-    header = read_header(data)
-    assert (header.shape, header.dtype) == (image.shape, image.dtype)
+@pytest.mark.parametrize("name", PICTURES)
+def test_pixels_are_those_that_were_written(name, capfd):
+    data, written = PICTURES[name]
+    image, header = decode_image(data), read_header(data)
+    assert (image.shape, image.dtype) == (written.shape, written.dtype)
+    assert (header.shape, header.dtype) == (written.shape, written.dtype)
+    error = np.abs(image.astype(int) - written).mean()
+    assert error <= (3 if re.search("jpe?g", name.lower()) else 0)
     assert capfd.readouterr() == ("", "")
 
 
