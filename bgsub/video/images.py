@@ -8,6 +8,7 @@ import math
 import mmap
 import os
 import re
+import struct
 import tempfile
 import threading
 import warnings
@@ -206,14 +207,9 @@ def _check_png(data: bytes) -> None:
         picture.verify()
 
 
-def _by_opencv(data: NDArray[np.uint8], header: ImageHeader, page: int = 0) -> Image:
+def _by_opencv(data: NDArray[np.uint8], header: ImageHeader) -> Image:
     with libraries_quiet() as said:
-        image: NDArray[Any] | None
-        if page:
-            _, pages = cv2.imdecodemulti(data, _AS_STORED, range=(page, page + 1))
-            image = pages[0] if pages else None
-        else:
-            image = cv2.imdecode(data, _AS_STORED)
+        image: NDArray[Any] | None = cv2.imdecode(data, _AS_STORED)
     is_torn = any(_TELLS_DAMAGE.match(line) for line in said)
     if is_torn or image is None or image.shape != header.shape:
         raise ImageError("the file is cut off or damaged")
@@ -270,7 +266,7 @@ class TiffPages:
         with _as_damage():
             image = self._by_tifffile(page, header)
             if image is None and len(header.shape) == 3 and header.dtype == np.uint16:
-                image = _by_opencv(np.frombuffer(self._source, np.uint8), header, page)
+                image = _by_opencv(self._as_first(page), header)
             elif image is None:
                 image = self._by_pillow(page, header)
         if isinstance(self._source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
@@ -300,6 +296,18 @@ class TiffPages:
             return np.ascontiguousarray(image if image.ndim == 2 else image[..., 0], header.dtype)
         colors = np.ascontiguousarray(image[..., :3], header.dtype)
         return cv2.cvtColor(colors, cv2.COLOR_RGB2BGR).astype(header.dtype, copy=False)
+
+    def _as_first(self, page: int) -> NDArray[np.uint8]:
+        """Return the file as if it began with a page: OpenCV decodes all that come before one."""
+        copy: Any
+        if isinstance(self._given, bytes):
+            copy = bytearray(self._given)
+        else:  # of a mapping, the system copies what is written to
+            with self._given.open("rb") as file:
+                copy = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        place, form = (8, "Q") if self._tiff.is_bigtiff else (4, "I")
+        struct.pack_into(self._tiff.byteorder + form, copy, place, self._tiff.pages[page].offset)
+        return np.frombuffer(copy, np.uint8)
 
     def _by_pillow(self, page: int, header: ImageHeader) -> Image:
         """Decode a page of any kind, as it is to be seen; Pillow shortens colours of 16 bits."""
