@@ -131,6 +131,7 @@ def _any_size() -> Iterator[None]:
 
 def _open_by_pillow(source: Path | bytes, formats: tuple[str, ...] = _BY_PILLOW) -> Any:
     import PIL.Image
+    import PIL.WebPImagePlugin  # or Pillow would import all of its forty plugins to find it
 
     with _any_size():
         try:

@@ -3,6 +3,8 @@
 import os
 import re
 import struct
+import subprocess
+import sys
 import tempfile
 import threading
 import zlib
@@ -70,6 +72,22 @@ def test_any_damage_is_an_error_or_a_picture_and_never_a_line(name, data):
             os.dup2(kept, 2)
             os.close(kept)
         assert caught.tell() == 0
+
+
+def test_no_more_of_pillow_is_imported_than_is_used(tmp_path):
+    for name in ("colour.webp", "text.pgm", "zstd"):
+        (tmp_path / name).write_bytes(KINDS[name])
+    code = """if True:
+        import pathlib, sys
+        from bgsub.video.images import read_image
+        for path in pathlib.Path(sys.argv[1]).iterdir():
+            read_image(path)
+        print(*(name for name in sys.modules if name.endswith("ImagePlugin")))
+    """
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    plugins = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "WebP" in plugins
+    assert len(plugins.split()) < 10
 
 
 @pytest.mark.parametrize("name", ["colour.png", "deep colour.png", "deep grey.png", "palette.png"])
