@@ -14,7 +14,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -150,8 +150,7 @@ def read_header(source: Path | bytes) -> ImageHeader:
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
         is_tiff = file.read(4) in _TIFF
     if is_tiff:  # of which Pillow knows some kinds only
-        with closing(TiffPages(source)) as pages:
-            header = pages.header(0)
+        header = TiffPages(source).header(0)
     else:
         with _as_damage(), _open_by_pillow(source) as picture:
             header = _header_of(picture)
@@ -233,6 +232,7 @@ class TiffPages:
             else:
                 with source.open("rb") as file:
                     self._source = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                weakref.finalize(self, self._source.close)  # tifffile's cycles would hold it
                 self._tiff = tifffile.TiffFile(self._source)
 
     def header(self, page: int) -> ImageHeader:
@@ -250,12 +250,6 @@ class TiffPages:
             dtype = np.dtype(np.uint8 if bits <= 8 else np.uint16)
             count = len(self._tiff.pages)
             return ImageHeader("tiff", shape if is_grey else (*shape, 3), dtype, count)
-
-    def close(self) -> None:
-        """Close the file before it is forgotten."""
-        self._tiff.close()
-        if isinstance(self._source, mmap.mmap):
-            self._source.close()
 
     def seconds(self, page: int) -> float:  # noqa: ARG002 - as of all pages
         """Return 0: no TIFF file says how long a page is shown."""

@@ -3,6 +3,7 @@
 import io
 import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
@@ -124,6 +125,25 @@ def animate(path, frames, **settings):
         settings["lossless"] = True
     pictures[0].save(path, save_all=True, append_images=pictures[1:], **settings)
     return path
+
+
+@pytest.mark.parametrize("suffix", [".webp", ".png", ".tif"])
+def test_iterations_at_once(tmp_path, scene, suffix):
+    path, frames = tmp_path / f"a{suffix}", scene(40)
+    if suffix == ".tif":
+        assert cv2.imwritemulti(str(path), list(frames[..., ::-1]))
+    else:
+        animate(path, frames, duration=40)
+    source = open_source(path)
+
+    def worker(step):
+        for _ in range(2):
+            np.testing.assert_array_equal([frame.image for frame in source], frames)
+            for place in range(0, 40, step):
+                np.testing.assert_array_equal(source[place].image, frames[place])
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(worker, (7, 11, 13, 17))) == [None] * 4
 
 
 class TestAnimations:
