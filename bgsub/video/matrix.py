@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import mmap
 import os
 import tempfile
@@ -177,9 +178,14 @@ def _reserve(file: IO[bytes], offset: int, length: int) -> None:
     A mapping of a file that is longer than what the disk holds kills the process when it is
     written to, instead of raising an error.
     """
-    if hasattr(os, "posix_fallocate"):  # the C library writes where a file system cannot do it
-        os.posix_fallocate(file.fileno(), offset, length)
-        return
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file.fileno(), offset, length)
+        except OSError as error:  # glibc writes itself where a file system refuses, musl does not
+            if error.errno not in {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}:
+                raise
+        else:
+            return
     file.seek(offset)
     for done in range(0, length, 2**20):
         file.write(bytes(min(2**20, length - done)))
