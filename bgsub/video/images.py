@@ -139,7 +139,7 @@ def _open_by_pillow(source: Path | bytes, formats: tuple[str, ...] = _BY_PILLOW)
             return PIL.Image.open(file, formats=formats)
         except PIL.UnidentifiedImageError as error:
             what = "is not an image of a kind that is read, or is cut off or damaged"
-            raise ImageError(f"the file {what if source else 'is empty'}") from error
+            raise ImageError(f"the file {what}") from error
 
 
 def read_header(source: Path | bytes) -> ImageHeader:
@@ -148,8 +148,10 @@ def read_header(source: Path | bytes) -> ImageHeader:
     ImageError if it is none, of other values than whole numbers of 8 or 16 bits, or too large.
     """
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
-        is_tiff = file.read(4) in _TIFF
-    if is_tiff:  # of which Pillow knows some kinds only
+        beginning = file.read(4)
+    if not beginning:
+        raise ImageError("the file is empty")
+    if beginning in _TIFF:  # of which Pillow knows some kinds only
         header = TiffPages(source).header(0)
     else:
         with _as_damage(), _open_by_pillow(source) as picture:
