@@ -79,6 +79,12 @@ def test_first_frame_bad(make_video, scene):
     assert [(bad.number, bad.time_s) for bad in source.bad_frames] == [(1, 0.0)]
 
 
+def test_why_no_frame_can_be_decoded_is_said(tmp_path):
+    (tmp_path / "a.y4m").write_bytes(b"YUV4MPEG2 W64 H64 F25:1 Ip C420jpeg\n" + bytes(20_000))
+    with pytest.raises(InputError, match=r"a.y4m: no frame can be decoded \(its data are damaged"):
+        open_source(tmp_path / "a.y4m")
+
+
 @pytest.mark.parametrize("threads", [2, 4, 16])
 @pytest.mark.parametrize("victims", [(10,), (13, 27)])
 @pytest.mark.parametrize(
