@@ -45,7 +45,7 @@ class FrameMatrix:
         self._directory = directory
         self._file: IO[bytes] | None = None
         if directory is not None:
-            with self._room_on_disk():
+            with self._named("no temporary file can be made here"):
                 self._file = tempfile.TemporaryFile(prefix="bgsub-frames-", dir=directory)  # noqa: SIM115
 
     def __enter__(self) -> FrameMatrix:
@@ -85,7 +85,7 @@ class FrameMatrix:
 
     def room(self) -> Bytes:
         """Return the row of the next frame, for its bytes to be put there before it is added."""
-        self._check_range(0, 0, 0, "rows")
+        self._check_open()
         chunk, row = divmod(len(self), self.chunk_rows)
         if chunk == len(self._chunks):
             self.release()
@@ -144,22 +144,26 @@ class FrameMatrix:
         length = self.chunk_rows * self.layout.size
         # Chunks begin at multiples of what a mapping may begin at, so that each is mapped alone.
         stride = -(-length // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        with self._room_on_disk():
+        with self._named("the temporary file of the frames cannot grow"):
             _reserve(self._file, index * stride, length)
             return np.memmap(self._file, np.uint8, "r+", offset=index * stride, shape=shape)
 
     @contextlib.contextmanager
-    def _room_on_disk(self) -> Iterator[None]:
+    def _named(self, what: str) -> Iterator[None]:
+        """Turn errors of the system into OutputError with the folder and what failed."""
         try:
             yield
         except OSError as error:
-            what = f"there is no room for the frames of a run ({error.strerror or error})"
+            message = f"{self._directory}: {what} ({error.strerror or error})"
             advice = "free some space or choose another folder"
-            raise OutputError(f"{self._directory}: {what}; {advice}") from error
+            raise OutputError(f"{message}; {advice}") from error
 
-    def _check_range(self, start: int, stop: int, length: int, what: str) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise ValueError("the matrix of frames is closed")
+
+    def _check_range(self, start: int, stop: int, length: int, what: str) -> None:
+        self._check_open()
         if not 0 <= start <= stop <= length:
             raise ValueError(f"{what} {start}:{stop} lie outside 0:{length}")
 

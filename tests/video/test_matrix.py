@@ -108,6 +108,11 @@ def test_full_disk_is_an_error_and_no_crash(tmp_path, monkeypatch):
         assert matrix.shape == (0, LAYOUT.size)
 
 
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(OutputError, match=r"none: no temporary file can be made here \(No such"):
+        FrameMatrix(LAYOUT, tmp_path / "none")
+
+
 @pytest.mark.parametrize("reason", [errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS])
 def test_a_file_system_that_reserves_no_room(tmp_path, monkeypatch, reason):
     def refuse(*_):
