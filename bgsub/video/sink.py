@@ -676,6 +676,6 @@ class QueuedSink:
                 self._sink.close()
         except BaseException as error:  # noqa: BLE001 - as above
             self._error = error
-        if self._is_aborted:
+        if self._is_aborted:  # perhaps nobody waits any more
             self._sink.abort()
-        self._ended.set()
+        self._ended.set()  # only now: then another thread may use the sink

@@ -346,8 +346,9 @@ class PagesSource(IndexedSource):
             raise InputError(f"{name}: cannot be read ({reason}); check its permissions") from error
         except ImageError as error:
             raise InputError(f"{name}: {error}; check that it opens in a viewer") from error
+        self._is_timed = shown_s > 0  # an animation, which says how long each picture is shown
         self.kind, self.codec = "images" if shown_s else "array", header.format
-        if shown_s:
+        if self._is_timed:
             self._warn_of_fps("an animation")
             self.rate = 1 / Fraction(shown_s).limit_denominator(1000)
         self._announce(header.pages, header.shape, header.dtype)
@@ -370,7 +371,7 @@ class PagesSource(IndexedSource):
             at_the_end.callback(opened.clear)  # a frame that is asked for later opens it again
             for item in at_the_end.enter_context(closing(super()._items(notes))):
                 load = partial(self._picture, item.number - 1, opened)
-                if self.kind == "array":
+                if not self._is_timed:
                     yield item._replace(load=load)
                     continue
                 yield item._replace(time_s=time_s, load=load)
