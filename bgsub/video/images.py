@@ -46,12 +46,15 @@ for _name in ("PIL", "tifffile"):
 # How lines of libpng, libjpeg, libtiff and OpenCV begin, and those that tell damage; bytes too many
 # at the end of a JPEG are some cameras' way.
 _LIBRARIES = re.compile(
-    rb"\s*$|\[ *(WARN|ERROR|FATAL):\d|((libpng (warning|error)|JPEGLib|tempfile\.tif|_?TIFF\w*"
-    rb"|(Corrupt|Premature|Invalid|Unsupported|Bogus) .*JPEG.*|EstimateStripByteCounts"
+    rb"^(?:\[ *(?:WARN|ERROR|FATAL):\d.*\n?"  # OpenCV leaves a line empty behind some
+    rb"|(?:(?:libpng (?:warning|error)|JPEGLib|tempfile\.tif|_?TIFF\w*"
+    rb"|(?:Corrupt|Premature|Invalid|Unsupported|Bogus) .*JPEG.*|EstimateStripByteCounts"
     rb"|MissingRequired|CheckDirCount|OJPEG\w*|ChopUp\w+|InitCCITT\w+|Fax\w+|Predictor\w+"
-    rb"|[A-Za-z0-9]+(Decode|Setup)\w*): "
+    rb"|[A-Za-z0-9]+(?:Decode|Setup)\w*): "
     rb"|Invalid SOS parameters|Inconsistent progression sequence|Unknown Adobe color transform"
-    rb"|Application transferred too few|Premature end of JPEG|Warning: unknown JFIF revision)"
+    rb"|Application transferred too few|Premature end of JPEG|Warning: unknown JFIF revision"
+    rb").*)\n?",
+    re.MULTILINE,
 )
 _TELLS_DAMAGE = re.compile(
     rb"(?!.*extraneous bytes before marker 0xd9)(Corrupt|Premature|Invalid|Inconsistent)"
@@ -101,9 +104,9 @@ def libraries_quiet() -> Iterator[list[bytes]]:
             os.dup2(kept, _STDERR)
             os.close(kept)
             caught.seek(0)
-            lines = caught.readlines()
-            taken += [line for line in lines if _LIBRARIES.match(line)]
-            os.write(_STDERR, b"".join(line for line in lines if not _LIBRARIES.match(line)))
+            said = caught.read()
+            taken += _LIBRARIES.findall(said)
+            os.write(_STDERR, _LIBRARIES.sub(b"", said))
 
 
 @dataclass(frozen=True)

@@ -218,13 +218,15 @@ def test_lines_of_libraries_are_dropped_and_others_are_kept(capfd):
     with libraries_quiet() as taken:
         os.write(2, b"libpng warning: iCCP: known incorrect sRGB profile\n")
         os.write(2, b"Corrupt JPEG data: premature end of data segment\n")
-        os.write(2, b"bgsub: IMG_1.JPEG: decoded 9 frames\n[JPEG: ERROR: 7]\n")
+        os.write(2, b"bgsub: IMG_1.JPEG: decoded 9 frames\n\n[JPEG: ERROR: 7]\n")
+        os.write(2, b"[ERROR:0@0.5] global loadsave.cpp:1390 imdecode_\n\n")
         os.write(2, b"and the rest of a line")
-    kept = "bgsub: IMG_1.JPEG: decoded 9 frames\n[JPEG: ERROR: 7]\nand the rest of a line"
+    kept = "bgsub: IMG_1.JPEG: decoded 9 frames\n\n[JPEG: ERROR: 7]\nand the rest of a line"
     assert capfd.readouterr().err == kept
     assert [line.split(b":")[0] for line in taken] == [
         b"libpng warning",
         b"Corrupt JPEG data",
+        b"[ERROR",
     ]
     os.write(2, b"libpng warning: outside\n")
     assert capfd.readouterr().err == "libpng warning: outside\n"
