@@ -63,25 +63,21 @@ def sight_findings(standing_out: list[str], facts: Mapping[str, Any], fitted: in
     return [*lines, f"something is in sight {measured}{so}: `bgsub events` lists when"]
 
 
-_FAR = 1 / 32
-"""Share of the picture's width by which a camera that moves slowly has moved."""
-
-
 def camera_hints(camera: CameraWatch | None, facts: Mapping[str, Any]) -> Iterator[str]:
     """Return a hint if the camera moves; by their facts, whether masks follow it."""
-    shake = facts.get("mask_shake_pixels") or 0
-    if camera is None or not (camera.is_moving or shake > _FAR * facts["frame_size"][0]):
+    if camera is None or not (camera.is_moving or camera.drifts):
         return
-    if shake:
+    if shake := facts.get("mask_shake_pixels"):
         yield (
             f"the camera moves, by up to {plural(shake, 'pixel')}: masks and background "
             "follow it, but errors do not; stabilize the video first if you need those"
         )
         return
+    how = f"in {camera.moved} of {camera.pairs} comparisons" if camera.is_moving else "slowly"
     yield (
-        f"the whole picture moves (in {camera.moved} of {camera.pairs} comparisons): the camera "
-        "pans or shakes, but masks need one that stands still; stabilize the video first, or take "
-        "a part in which it does not move (--start, --end)"
+        f"the whole picture moves ({how}): the camera pans or shakes, but masks need one that "
+        "stands still; stabilize the video first, or take a part in which it does not move "
+        "(--start, --end)"
     )
 
 
