@@ -1,4 +1,4 @@
-"""Image files: known by Pillow and tifffile, decoded and written by OpenCV."""
+"""Image files: known by Pillow and tifffile, decoded by these and OpenCV, which writes them."""
 
 from __future__ import annotations
 
