@@ -126,6 +126,9 @@ class TestAvailable:
         system(cgroup="nonsense", meminfo="MemFree: 3 kB\n")
         assert available_memory() > 10**6
 
+    def test_of_this_machine(self):
+        assert available_memory() > 10**7
+
 
 class TestFolders:
     def test_the_folder_for_frames(self, monkeypatch, tmp_path):
@@ -142,6 +145,11 @@ class TestFolders:
             check_folder(tmp_path / "none", "--temp")
         with pytest.raises(OutputError, match="is no folder"):
             check_folder(tmp_path / "file", "--temp")
+
+    def test_a_folder_that_may_not_be_written(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(available.os, "access", lambda *_: False)
+        with pytest.raises(OutputError, match="may not be written to"):
+            check_folder(tmp_path, "--temp")
 
     def test_free_space(self, tmp_path):
         assert free_space(tmp_path) > 0
