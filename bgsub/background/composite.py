@@ -20,6 +20,9 @@ Flags = NDArray[np.bool_]
 ENOUGH = 3
 """Frames that must show a place for their median to be believed."""
 
+_LIKE, _COMMON = 20, 1 / 4
+"""Grey levels up to which a frame shows the colour of a plate, and the share that ought to."""
+
 _ROWS, _HIDDEN = 64, 255
 """Rows that are worked on at a time, and the level of what is hidden, which sorts last."""
 
@@ -81,17 +84,30 @@ class Plate:
     """The empty scene in one of its states, as so many frames show it.
 
     `seen` counts the frames that show the background at each pixel: where none does, it is filled
-    in.
+    in. `alike` counts those that have the picture's colour there, whatever they show.
     """
 
     picture: Bytes
     seen: NDArray[np.uint16]
+    alike: NDArray[np.uint16]
     frames: int
 
     @property
     def hardly_seen(self) -> float:
         """Share of the pixels whose background fewer than three frames show, or no frame."""
-        return float((self.seen < min(ENOUGH, max(self.frames, 1))).mean())
+        return float(self._hidden.mean())
+
+    @property
+    def doubtful(self) -> float:
+        """Share of the others whose colour fewer than a quarter of the frames have.
+
+        No frame may show the background where a queue never ends, and every mask miss it.
+        """
+        return float((~self._hidden & (self.alike < _COMMON * self.frames)).mean())
+
+    @property
+    def _hidden(self) -> Flags:
+        return self.seen < min(ENOUGH, max(self.frames, 1))
 
 
 def plates_of(
@@ -148,5 +164,9 @@ def plates_of(
         if len(members):
             picture = inpainted(picture, seen == 0) if fill else picture
             put_median(picture, members, free, min(ENOUGH, len(members)))
-        plates.append(Plate(picture, seen, len(members)))
+        alike = np.zeros_like(seen)
+        for member in members:
+            apart = cv2.absdiff(member, picture)
+            alike += (apart if apart.ndim == 2 else apart.max(axis=-1)) <= _LIKE
+        plates.append(Plate(picture, seen, alike, len(members)))
     return plates

@@ -15,7 +15,7 @@ from bgsub.background.scene import Scene, pixels_inside
 from bgsub.errors import InputError, UsageError, cannot_write
 from bgsub.outliers.frame_scorer import FrameScorer, scene_light
 from bgsub.outliers.own_light import OwnLight
-from bgsub.robustpca.spaces import slices
+from bgsub.robustpca.spaces import Singles, combined, tiles
 from bgsub.rules import POSITIVE, Choice, Facts, Integer, ListOf, Nullable, Number
 from bgsub.runtime.files import check_plain
 from bgsub.runtime.threads import Workers
@@ -59,26 +59,6 @@ _HEADER = Facts(
         "facts": Facts({}),
     }
 )
-
-Singles = NDArray[np.float32]
-
-_TILE = 1 << 14
-
-
-def tiles(size: int, step: int = _TILE) -> list[slice]:
-    """Cut columns into tiles whose float32 work stays in the cache."""
-    return list(slices(size, step))
-
-
-def combined(scores: Singles, components: Singles, out: Singles | None = None) -> Singles:
-    """Return scores @ components, shape (m, b).
-
-    A single component is not left to `np.matmul`, which takes ten times as long for it as for the
-    same products element by element.
-    """
-    if components.shape[0] == 1:
-        return np.multiply(scores, components, out=out)
-    return np.matmul(scores, components, out=out)
 
 
 @dataclass(frozen=True, eq=False)

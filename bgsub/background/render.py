@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.model import BackgroundModel, Singles, combined, tiles
+from bgsub.robustpca.spaces import Singles, combined, tiles
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes, Layout
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
 

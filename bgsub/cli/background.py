@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from bgsub.video.frames import Bytes
 
 PICTURE = FileOfKind((".png", ".tif", ".tiff"))
+_LEAST_TOLD = 0.001  # of the pixels: a few at an edge are no news
 """Files of pictures without loss, of 8 or 16 bits."""
 
 _results = functools.partial(option, "Results")
@@ -105,13 +106,19 @@ def background_command(
             write_file(target, encode_image(picture, target.suffix.lower()))
             session.log("result", f"{target}: {says}", out=str(target))
         for number, plate in scenes:
-            if plate.hardly_seen:
-                session.log(
-                    "warning",
-                    f"{name_of(Path(out), number)}: {100 * plate.hardly_seen:.2g} % of the pixels "
-                    "are behind objects in nearly every frame, and are filled in: use more of the "
-                    "film",
-                )
+            name = name_of(Path(out), number)
+            hidden = "are behind objects in nearly every frame, and are filled in"
+            unlike = (
+                "have a colour that three of four frames do not share: what hardly leaves, or "
+                "moves in the wind, may be left there"
+            )
+            for share, least, says in (
+                (plate.hardly_seen, 0, hidden),
+                (plate.doubtful, _LEAST_TOLD, unlike),
+            ):
+                if share > least:
+                    told = f"{name}: {100 * share:.2g} % of the pixels {says}: use more of the film"
+                    session.log("warning", told)
         if len(scenes) < len(plates):
             more = f"{len(plates)} states of the scene were found; --per-state writes each"
             session.log("hint", more)

@@ -75,6 +75,11 @@ class FitColumns:
         return self._matrix.columns(first, int(index[-1]) + 1, self._rows)[:, index - first]
 
 
+def are_left_out(doubtful: int, frames: int) -> bool:
+    """Return whether the doubtful ones of some frames are not fitted: unless they are most."""
+    return 2 * doubtful <= frames
+
+
 class FrameStore:
     """The frames of one input, read once and kept as the plan says.
 
@@ -160,12 +165,9 @@ class FrameStore:
             self._matrix.release()
 
     def _sample(self, seed: int, before: int, after: int) -> NDArray[np.int64]:
-        """Choose what is fitted, where so many frames are borrowed.
-
-        Of the own frames all but the doubtful ones may be, unless those are most.
-        """
+        """Choose what is fitted, where so many frames are borrowed."""
         trusted = np.flatnonzero(~np.isin(self.numbers, self._source.doubtful_frames))
-        if 2 * trusted.size < len(self):
+        if not are_left_out(len(self) - trusted.size, len(self)):
             trusted = np.arange(len(self))
         own = trusted[sample_rows(trusted.size, self._fitted - before - after, seed)]
         behind = before + len(self)

@@ -112,7 +112,7 @@ class Learner:
         self._is_closed = False
         self.model: LiveModel | None = None
         self.models = 0
-        self.complaints: list[str] = []
+        self.complaints: deque[str] = deque()
         self._thread: threading.Thread | None = None
         if not waits:
             self._thread = threading.Thread(target=self._run, name="bgsub-learner", daemon=True)
@@ -375,8 +375,8 @@ class Analysis:
         """Return what a person should know since this was asked last."""
         if self._learner is None:
             return []
-        said, self._learner.complaints = self._learner.complaints, []
-        return said
+        said = self._learner.complaints  # to which its thread may add meanwhile
+        return [said.popleft() for _ in range(len(said))]
 
     def close(self) -> None:
         """Learn no more."""

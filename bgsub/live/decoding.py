@@ -301,6 +301,11 @@ class RawEncoder:
 ANALYSED_PIXELS = 480 * 320
 """Pictures of more pixels are shrunk to about so many."""
 
+_RAW = {"rawvideo", "wrapped_avframe", "v210", "yuv4"}
+"""Codecs whose packets are pictures as they are."""
+
+_VIDEO_IN_MP4 = {"h264", "hevc", "av1", "mpeg4", "vp9"}
+
 
 class StreamReader:
     """One opened stream, from its first key frame to its end; settings as for `read`."""
@@ -320,9 +325,7 @@ class StreamReader:
         rate = pyav.fraction(stream.average_rate) or Fraction(25)
         self._rate = rate if 0 < rate <= 240 else Fraction(25)
         self._mender = StampMender(self._base, round(1 / self._rate / self._base))
-        self._is_raw = stream.codec_context.name in {
-            *("rawvideo", "wrapped_avframe", "v210", "yuv4")
-        }
+        self._is_raw = stream.codec_context.name in _RAW
         # What is raw has to be encoded for clips, whether or not it is analysed.
         self._pace = Pace() if settings["drops"] and not self._is_raw else None
         self._encoder: RawEncoder | None = None
@@ -438,7 +441,7 @@ class StreamReader:
             codec, sample = "raw pictures", self._encoder.sample(frame)
         else:
             sample = self._sample(sound)
-        in_mp4 = self._is_raw or codec in {"h264", "hevc", "av1", "mpeg4", "vp9"}
+        in_mp4 = self._is_raw or codec in _VIDEO_IN_MP4
         in_mp4 = in_mp4 and (sound is None or sound.codec in IN_MP4)
         return Header(
             codec,

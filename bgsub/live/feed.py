@@ -219,6 +219,7 @@ class Feed:
         self,
         source: LiveSource,
         options: WatchOptions | None = None,
+        *,
         scale: float | None = None,
         drops: bool = True,
         pauses_s: Sequence[float] = PAUSES_S,

@@ -316,7 +316,13 @@ class Watcher:
                 port = stack.enter_context(served_metrics(self.status, options.metrics))
                 self._note(f"metrics are on http://127.0.0.1:{port}/metrics", "note")
             feed = stack.enter_context(
-                Feed(source, options, analysis.scale, self._drops, self._pauses_s)
+                Feed(
+                    source,
+                    options,
+                    scale=analysis.scale,
+                    drops=self._drops,
+                    pauses_s=self._pauses_s,
+                )
             )
             reason: Reason = "stopped"
             try:

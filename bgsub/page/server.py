@@ -151,7 +151,7 @@ class _FolderHandler(BaseHTTPRequestHandler):
                 part = parse_range(wanted, size)
             except ValueError:
                 status = HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
-                self._refuse(status, **{"Content-Range": f"bytes */{size}"})
+                self._refuse(status, {"Content-Range": f"bytes */{size}"})
                 return
             more, status = {"Accept-Ranges": "bytes"}, HTTPStatus.OK
             if part is not None:
@@ -185,9 +185,9 @@ class _FolderHandler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def _refuse(self, status: HTTPStatus, **more: str) -> None:
+    def _refuse(self, status: HTTPStatus, more: Mapping[str, str] | None = None) -> None:
         text = f"{status.value} {status.phrase}\n".encode()
-        self._head(status, len(text), "text/plain; charset=utf-8", more)
+        self._head(status, len(text), "text/plain; charset=utf-8", more or {})
         if self.command != "HEAD":
             self.wfile.write(text)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bgsub.errors import plural
+from bgsub.fit.store import are_left_out
 from bgsub.video.base import OnBadFrame
 
 if TYPE_CHECKING:
@@ -63,25 +64,21 @@ def sight_findings(standing_out: list[str], facts: Mapping[str, Any], fitted: in
     return [*lines, f"something is in sight {measured}{so}: `bgsub events` lists when"]
 
 
-_FAR = 1 / 32
-"""Share of the picture's width by which a camera that moves slowly has moved."""
-
-
 def camera_hints(camera: CameraWatch | None, facts: Mapping[str, Any]) -> Iterator[str]:
     """Return a hint if the camera moves; by their facts, whether masks follow it."""
-    shake = facts.get("mask_shake_pixels") or 0
-    if camera is None or not (camera.is_moving or shake > _FAR * facts["frame_size"][0]):
+    if camera is None or not (camera.is_moving or camera.drifts):
         return
-    if shake:
+    if shake := facts.get("mask_shake_pixels"):
         yield (
             f"the camera moves, by up to {plural(shake, 'pixel')}: masks and background "
             "follow it, but errors do not; stabilize the video first if you need those"
         )
         return
+    how = f"in {camera.moved} of {camera.pairs} comparisons" if camera.is_moving else "slowly"
     yield (
-        f"the whole picture moves (in {camera.moved} of {camera.pairs} comparisons): the camera "
-        "pans or shakes, but masks need one that stands still; stabilize the video first, or take "
-        "a part in which it does not move (--start, --end)"
+        f"the whole picture moves ({how}): the camera pans or shakes, but masks need one that "
+        "stands still; stabilize the video first, or take a part in which it does not move "
+        "(--start, --end)"
     )
 
 
@@ -218,7 +215,7 @@ def damage_findings(
         part = ""
         if is_fitted:
             part = " (part of the fit, since they are most of the frames)"
-            part = " (left out of the fit)" if 2 * len(suspect) <= decoded else part
+            part = " (left out of the fit)" if are_left_out(len(suspect), decoded) else part
         lines.append(f"{line}: {shown}{part}")
     source = facts["input"]
     if lines and source.get("unseen_damage") == "may go unseen":

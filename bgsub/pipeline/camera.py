@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import deque
+from functools import cache
 
 import cv2
 import numpy as np
@@ -13,14 +15,22 @@ from bgsub.pipeline.loop import SceneFrame, Sink
 _Luma = NDArray[np.float32]
 
 # Every eighth frame is compared with the one eight before. On 26 films of fixed cameras the picture
-# moved in none of such pairs (21 films) or in up to a third of them (5). A pan that is too slow for
-# that is found as the scene is learned: its frames have to be aligned by ever more.
+# moved in none of such pairs (21 films) or in up to a third of them (5).
 _EVERY = 8
 _WIDTH = 160
 _SHIFT = 1.0  # pixels
 _LEAST_PEAK = 0.35
 _PEAK_OF_NOISE = 36.0  # over the root of the number of pixels, in one of a hundred such peaks
 _FEWEST = 6
+# A slower pan is seen from further away: a frame is compared with the latest from which the picture
+# has moved. Several such steps must lead away, and a look back over all of them must say the same:
+# objects that all go one way, and light that changes for hours, look like one step after another.
+# In six films of fixed cameras, cut out so that they pan by a 5,000th of the width a frame, that is
+# noticed in all; in none of the 26 is a camera said to move.
+_DRIFT = 5.0
+_FEWEST_STEPS = 4
+_LONGEST_STEP = 3 * _SHIFT
+_DISAGREEMENT = 0.3 * _DRIFT
 # What has strong texture outweighs a smooth room around it: all of the picture must have moved.
 _PARTS = 6  # of each side
 _BETTER = 0.7
@@ -34,36 +44,92 @@ class CameraWatch(Sink):
         self.pairs = self.moved = 0
         self._frames = 0
         self._before: _Luma | None = None
-        self._window: _Luma | None = None
+        self._drift = _Drift()
 
     def write(self, frame: SceneFrame, prepared: None) -> None:
         """Compare every eighth frame with the one before."""
         del prepared
         self._frames += 1
-        if self._frames % _EVERY != 1:
-            return
         layout = frame.layout
-        luma = frame.row[: layout.pixels].reshape(layout.height, layout.width)
-        if layout.width > _WIDTH:
-            size = _WIDTH, max(1, round(layout.height * _WIDTH / layout.width))
-            luma = np.asarray(cv2.resize(luma, size, interpolation=cv2.INTER_AREA))
-        now, before = luma.astype(np.float32), self._before
-        self._before = now
-        if self._window is None:
-            self._window = np.outer(*(np.hanning(side) for side in now.shape)).astype(np.float32)
-        if before is None or min(now.shape) < _PARTS:
+        if self._frames % _EVERY != 1 or min(layout.width, layout.height) < _PARTS:
             return
-        self.pairs += 1
-        # Copies: OpenCV 4.13 writes its window into the pictures where their sides suit a fast
-        # Fourier transform (160 × 120, for example).
-        (x, y), peak = cv2.phaseCorrelate(before.copy(), now.copy(), self._window)
-        if peak > max(_LEAST_PEAK, _PEAK_OF_NOISE / math.sqrt(now.size)):
-            self.moved += math.hypot(x, y) > _SHIFT and _is_of_all(before, now, -x, -y)
+        now, before = _small(frame), self._before
+        self._before = now
+        if before is not None:
+            x, y, is_clear = _displacement(before, now)
+            self.pairs += 1
+            seems = is_clear and math.hypot(x, y) > _SHIFT
+            self.moved += seems and _is_of_all(before, now, x, y)
+            self._drift.look(now)
 
     @property
     def is_moving(self) -> bool:
         """Return whether the picture moved most of the time, as far as enough frames tell."""
         return self.pairs >= _FEWEST and self.moved > self.pairs / 2
+
+    @property
+    def drifts(self) -> bool:
+        """Return whether the picture moved slowly, but far."""
+        return self._drift.is_far
+
+
+class _Drift:
+    """Follow a picture that moves slowly, step by step, until it has moved far."""
+
+    def __init__(self) -> None:
+        self.is_far = False
+        self._mark: _Luma | None = None
+        self._steps: deque[tuple[_Luma, float, float]] = deque(
+            maxlen=math.ceil(_DRIFT / _SHIFT) + 1
+        )
+
+    def look(self, now: _Luma) -> None:
+        """Compare a picture with the mark; make it the next mark if it has moved."""
+        if self.is_far:
+            return
+        mark, self._mark = self._mark, now
+        if mark is None:
+            return
+        x, y, is_clear = _displacement(mark, now)
+        if not is_clear or math.hypot(x, y) > _LONGEST_STEP:
+            self._steps.clear()  # a cut, a jolt or a mistake is no slow pan
+        elif math.hypot(x, y) > _SHIFT:
+            self._steps.append((mark, x, y))
+            self.is_far = self._leads_away(now)
+        else:
+            self._mark = mark
+
+    def _leads_away(self, now: _Luma) -> bool:
+        x, y = sum(x for _, x, _ in self._steps), sum(y for _, _, y in self._steps)
+        if len(self._steps) < _FEWEST_STEPS or math.hypot(x, y) <= _DRIFT:
+            return False
+        first = self._steps[0][0]
+        seen_x, seen_y, is_clear = _displacement(first, now)
+        agrees = math.hypot(seen_x - x, seen_y - y) < _DISAGREEMENT
+        return agrees and is_clear and _is_of_all(first, now, x, y)
+
+
+def _small(frame: SceneFrame) -> _Luma:
+    """Luma of a frame, at most 160 pixels wide."""
+    layout = frame.layout
+    luma = frame.row[: layout.pixels].reshape(layout.height, layout.width)
+    if layout.width > _WIDTH:
+        size = _WIDTH, max(1, round(layout.height * _WIDTH / layout.width))
+        luma = np.asarray(cv2.resize(luma, size, interpolation=cv2.INTER_AREA))
+    return luma.astype(np.float32)
+
+
+@cache
+def _window(height: int, width: int) -> _Luma:
+    return np.outer(np.hanning(height), np.hanning(width)).astype(np.float32)
+
+
+def _displacement(one: _Luma, other: _Luma) -> tuple[float, float, bool]:
+    """Find by how many pixels a picture lies beside another, and whether that is clear."""
+    # Copies: OpenCV 4.13 writes its window into the pictures where their sides suit a fast Fourier
+    # transform (160 × 120, for example).
+    (x, y), peak = cv2.phaseCorrelate(one.copy(), other.copy(), _window(*one.shape))
+    return -x, -y, peak > max(_LEAST_PEAK, _PEAK_OF_NOISE / math.sqrt(one.size))
 
 
 def _is_of_all(one: _Luma, other: _Luma, x: float, y: float) -> bool:

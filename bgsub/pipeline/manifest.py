@@ -120,7 +120,8 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     check_plain(path)
     try:
         if path.stat().st_size > _LARGEST:
-            raise _not_read(path, "is larger than any run.json of bgsub")
+            message = "is larger than any run.json of bgsub; it is damaged or another file"
+            raise _not_read(path, message)
         manifest = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
     except FileNotFoundError as error:
         message = f"{folder}: holds no finished results (no {MANIFEST}); run `bgsub run` first"

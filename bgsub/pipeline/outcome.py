@@ -21,6 +21,7 @@ from bgsub.pipeline.inputs import output_name
 from bgsub.pipeline.manifest import (
     SCHEMA_VERSION,
     Stopwatch,
+    check_facts,
     load_manifest,
     peak_memory,
     recorded_path,
@@ -202,7 +203,7 @@ def finish(
 
 
 def _write_errors(outputs: FrameOutputs, table: ErrorTable) -> list[Event]:
-    """Write errors.csv and draw errors.png, if they are asked for; give the events of frames."""
+    """Find the events of frames; write errors.csv and draw errors.png, if they are asked for."""
     from bgsub.outliers.errors_table import write_csv
     from bgsub.outliers.events import find_events
 
@@ -242,7 +243,11 @@ def _error_facts(table: ErrorTable | None, events: list[Event]) -> tuple[dict[st
 def commit(
     results: ResultsDirectory, manifest: dict[str, Any], watch: Stopwatch, *, with_page: bool
 ) -> RunResult:
-    """Write the page, if it is asked for, and the manifest, and put all results in place."""
+    """Write the page, if it is asked for, and the manifest, and put all results in place.
+
+    A manifest that could not be read again is refused before.
+    """
+    manifest = check_facts(manifest)
     if with_page:
         from bgsub.page.pages import encode_page, make_page
 

@@ -323,9 +323,9 @@ class _Learned:
 
 
 def _opened(footage: Footage, options: RunOptions, workers: Workers) -> FrameSource:
-    """Open an input, while the libraries of a fit are imported: both take as long."""
-    if needs_fit(options):
-        workers.load("scipy.linalg")
+    """Open an input, while the libraries of a fit and of tracks begin to be imported."""
+    wanted = ["scipy.linalg"] * needs_fit(options) + ["scipy.optimize"] * needs_objects(options)
+    workers.load(*wanted)
     return open_input(footage, options)
 
 

@@ -427,7 +427,7 @@ def render_spectrum(
         charge = choice.least_gain * np.arange(1, choice.gains.size + 1)
         charged = 100.0 * (np.cumsum(choice.gains) - charge)
         _draw_curve(right, charged, choice.rank, used)
-        right.set_ylim(auto=True)
+        right.autoscale(axis="y")
         right.set_xlabel("components")
         right.set_ylabel("less log error of held-out pixels, %")
         share = f"{100.0 * choice.least_gain:g} %"

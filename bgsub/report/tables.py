@@ -181,9 +181,14 @@ def list_events(form: str, events: list[Event], table: ErrorTable, name: str) ->
         header = ("event", "first", "last", "start", "end", "peak", "score", "flag")
         rows = [
             (
-                *(f"{event.number}", f"{event.first_frame}", f"{event.last_frame}"),
-                *(format_time(event.start_s), format_time(event.end_s), f"{event.peak_frame}"),
-                *(f"{event.peak_score:.1f}", event.flag or "-"),
+                str(event.number),
+                str(event.first_frame),
+                str(event.last_frame),
+                format_time(event.start_s),
+                format_time(event.end_s),
+                str(event.peak_frame),
+                f"{event.peak_score:.1f}",
+                event.flag or "-",
             )
             for event in events
         ]

@@ -239,7 +239,8 @@ def read_json(
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise InputError(f"{path}: is no {what} ({error!r}){advice}") from error
+        reason = f"{error} is missing" if isinstance(error, KeyError) else error
+        raise InputError(f"{path}: is no {what} ({reason}){advice}") from error
 
 
 def write_file(path: Path, data: bytes | mmap.mmap) -> None:

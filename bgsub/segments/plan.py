@@ -92,7 +92,8 @@ def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
     BgsubError
         As for `bgsub.open_source`.
     """
-    from bgsub.segments.changes import Film  # short videos do without
+    # Every run imports this module, but only one in segments looks for changes of the scene.
+    from bgsub.segments.changes import Film
 
     film = Film(open_input(footage, options))
     begins = _begins(film, options)
@@ -140,7 +141,7 @@ def _begins(film: Film, options: RunOptions) -> list[tuple[int, str, int]]:
     total, is_auto = film.numbers.size, options.segment == "auto"
     if is_auto and total <= AUTO_FRAMES:
         return [(0, "beginning", 1)]
-    from bgsub.segments.changes import find_changes
+    from bgsub.segments.changes import find_changes  # as in segments_of
 
     states = [(0, "beginning")]
     for change in find_changes(film):

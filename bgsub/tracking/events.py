@@ -88,8 +88,19 @@ class EventCollector:
         merged = {each.area for each in objects if each.merged}
         area = sum(merged) + sum(each.area for each in objects if not each.merged)
         box = surround(each.box for each in objects)
-        times = (frame, frame, time_s, time_s, frame, time_s)
-        now, before = SceneEvent(0, "object", *times, area, box=box), self._open
+        before = self._open
+        now = SceneEvent(
+            number=0,
+            kind="object",
+            first_frame=frame,
+            last_frame=frame,
+            start_s=time_s,
+            end_s=time_s,
+            peak_frame=frame,
+            peak_s=time_s,
+            area=area,
+            box=box,
+        )
         if before is not None and (
             frame - before.last_frame <= 1 or time_s - before.end_s <= self._gap
         ):
@@ -118,8 +129,14 @@ def with_frame_events(objects: Sequence[SceneEvent], frames: Sequence[Event]) ->
     """
     plain = [
         SceneEvent(
-            *(0, "frame", each.first_frame, each.last_frame, each.start_s, each.end_s),
-            *(each.peak_frame, each.peak_time_s),
+            number=0,
+            kind="frame",
+            first_frame=each.first_frame,
+            last_frame=each.last_frame,
+            start_s=each.start_s,
+            end_s=each.end_s,
+            peak_frame=each.peak_frame,
+            peak_s=each.peak_time_s,
         )
         for each in frames
     ]
@@ -164,22 +181,21 @@ def read_events(path: Path) -> list[SceneEvent]:
 def _from_dict(plain: dict[str, Any]) -> SceneEvent:
     if plain["kind"] not in {"object", "frame", "both"}:
         raise ValueError(f"kind {plain['kind']!r}")
-    frames = int(plain["first_frame"]), int(plain["last_frame"])
-    times = float(plain["start_s"]), float(plain["end_s"])
-    peak = int(plain["peak_frame"]), float(plain["peak_s"])
-    tracks = tuple(int(number) for number in plain["tracks"])
     box: Any = plain["box"] and tuple(float(value) for value in plain["box"])
     if box is not None and len(box) != 4:
         raise ValueError(f"box {box!r}")
     return SceneEvent(
-        int(plain["number"]),
-        plain["kind"],
-        *frames,
-        *times,
-        *peak,
-        float(plain["area"]),
-        tracks,
-        box,
+        number=int(plain["number"]),
+        kind=plain["kind"],
+        first_frame=int(plain["first_frame"]),
+        last_frame=int(plain["last_frame"]),
+        start_s=float(plain["start_s"]),
+        end_s=float(plain["end_s"]),
+        peak_frame=int(plain["peak_frame"]),
+        peak_s=float(plain["peak_s"]),
+        area=float(plain["area"]),
+        tracks=tuple(int(number) for number in plain["tracks"]),
+        box=box,
     )
 
 

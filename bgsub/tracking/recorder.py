@@ -38,13 +38,13 @@ class View:
         return self.region[2] / self.mask_size[0], self.region[3] / self.mask_size[1]
 
     @property
-    def is_whole(self) -> bool:
-        """Whether masks show the pictures as they are."""
+    def moves_nothing(self) -> bool:
+        """Whether pixels of masks are those of the pictures, from the upper left corner on."""
         return self.region == (0, 0, *self.mask_size)
 
     def on_mask(self, seen: Observation) -> Observation:
         """Move the box of an object from the input's picture back into the mask."""
-        if self.is_whole:
+        if self.moves_nothing:
             return seen
         (x0, y0), (across, down) = self.region[:2], self.scale
         x, y, width, height = seen.box
@@ -54,7 +54,7 @@ class View:
 
     def place(self, seen: Observation) -> Observation:
         """Move an object from the mask into the input's picture."""
-        if self.is_whole:
+        if self.moves_nothing:
             return seen
         (x0, y0), (across, down) = self.region[:2], self.scale
         x, y, width, height = seen.box

@@ -21,10 +21,9 @@ from bgsub.video.frames import Bytes
 _MOST_DETECTIONS = 400
 """Regions of a frame that are followed, the largest ones: a mask of more is noise."""
 
-_COVERED, _ROOM, _FRAGMENT_GROWTH = 0.35, 1.15, 1.35
-"""Share of an object's predicted box within a region from which it is taken to be part of it; usual
-areas of the largest of several objects from which a region is large enough to hold all; and factor
-on its usual sides up to which parts near an object are taken to be pieces of it."""
+_COVERED = 0.35  # share of an object's predicted box within a region that is taken to hold it
+_ROOM = 1.15  # usual areas of the largest of several objects, in a region that is to hold them all
+_FRAGMENT_GROWTH = 1.35  # usual sides of an object, up to which what lies near are its pieces
 
 _SMALL = 4 * LEAST_SHARE
 """Share of the picture below which an object is small."""
@@ -32,9 +31,10 @@ _SMALL = 4 * LEAST_SHARE
 _CLEAR, _CERTAIN = 0.6, 0.75
 """Probability that an object has in one frame at least, and that of one that need not last."""
 
-_LASTING, _WAY, _SMALL_WAY = 8, 1.0, 1.5
-"""Frames in which an object is seen, or its sizes by which it moves: waves and halos do neither.
-Something small moves further: leaves turn where they are."""
+# An object is seen for long or moves: waves and halos do neither. Something small moves further:
+# leaves turn where they are.
+_LASTING_FRAMES = 8
+_WAY, _SMALL_WAY = 1.0, 1.5  # own sizes
 
 SMALL_LASTING_S = 2.0
 """Seconds for which something small is seen otherwise; five times as long where it is not clear."""
@@ -42,10 +42,9 @@ SMALL_LASTING_S = 2.0
 _WEAKER, _SEEN = 5, 0.75
 """Times as long for what is not clear, and share of the frames in which it is seen meanwhile."""
 
-_APART_S, _FORGOTTEN, _NEAR_BORDER = 0.15, 12, 2
-"""Seconds between two frames from which nothing can be followed from one to the next, frames for
-which a tentative track may be missed, and pixels from the border at which something may have come
-from there."""
+_APART_S = 0.15  # between two frames from which nothing can be followed from one to the next
+_FORGOTTEN_FRAMES = 12  # for which a tentative track may be missed
+_BORDER_PIXELS = 2  # from the border, from which something may have come
 
 LATEST = 8
 """Frames after which a frame is shown with what is known by then."""
@@ -54,22 +53,26 @@ _LONGEST_S = 30.0
 """Seconds after which a frame is settled with what is known by then: what is seen for ever and
 never clear would keep all frames waiting."""
 
-_PIECE, _CUT_PIECE, _YOUNG = 0.5, 0.1, 25
-"""Share of a region below which what it swallows was a piece of it and no object, the same of what
-came from the border, and frames for which an object must have been seen alone to be none."""
+# What a region swallows was a piece of it and no object, if it has less than this share of it (the
+# latter if it came from the border) and was seen alone in fewer frames.
+_PIECE, _CUT_PIECE, _YOUNG_FRAMES = 0.5, 0.1, 25
 
 _GROWN = 2.5
 """Usual areas of all its objects together from which a region shows one of which they were pieces.
 """
 
-_SURE_AREA, _SURE_HITS, _SUREST = 16, 2, 0.985
-"""Share of the least area that is not small, and frames, by which the score is halved; probability
-of its pixels above which nothing is more certain."""
+_SURE_PART = 16  # the score is halved at this part, 1/16, of the least area that is not small,
+_SURE_FRAMES = 2  # and where something was seen in so many frames
+_SUREST = 0.985  # probability of its pixels above which nothing is more certain
 
 # Parts of one silhouette: above each other with little between, and at the same distance while they
 # move sideways. Cars in a row are above each other too, but drive that way.
-_OVERLAP, _GAP, _TALLEST, _STEADY, _SIDEWAYS = 0.5, 0.25, 5.0, 0.12, 0.5
-_TOGETHER, _PATIENCE, _MOST_PARTS = 8, 16, 30
+_OVERLAP = 0.5  # of the lesser width
+_GAP = 0.25  # of the height of both; they may also overlap by so much of the lesser height
+_TALLEST = 5.0  # height of both for their width
+_STEADY, _SIDEWAYS = 0.12, 0.5  # change of their distance and way, in heights of both
+_TOGETHER_FRAMES, _PATIENCE_FRAMES = 8, 16  # to be seen together; to wait for that with a number
+_MOST_PARTS = 30  # tracks of a frame, beyond which none are joined
 
 
 @dataclass(frozen=True)
@@ -271,7 +274,7 @@ class Tracker:
         for track, shares in zip(lost, shares_of_all, strict=True):
             j = int(np.argmax(shares))
             piece = (_CUT_PIECE if track.met_border else _PIECE) * detections[j].area
-            if shares[j] < _COVERED or (track.alone < _YOUNG and track.area < piece):
+            if shares[j] < _COVERED or (track.alone < _YOUNG_FRAMES and track.area < piece):
                 continue
             if j in holders or not track.is_other_than(detections[j].area):
                 holders.setdefault(j, []).append(track)
@@ -351,7 +354,7 @@ class Tracker:
         """Add a track that was seen alone to a frame, and to what speaks for it."""
         track.largest = max(track.largest, seen.area)
         track.best = max(track.best, 1.0 if math.isnan(seen.score) else seen.score)
-        track.met_border |= self._is_at_border(seen.box, _NEAR_BORDER)
+        track.met_border |= self._is_at_border(seen.box, _BORDER_PIXELS)
         now.rows.append(
             _Row(track, seen.box, seen.cx, seen.cy, seen.area, seen.score, seen.sign, merged=False)
         )
@@ -365,7 +368,7 @@ class Tracker:
             track.missed += step
             x, y = track.motion.x, track.motion.y
             is_outside = not (0 <= x < self._width and 0 <= y < self._height)
-            patience = 2 if track.hits < self._min_track else _FORGOTTEN
+            patience = 2 if track.hits < self._min_track else _FORGOTTEN_FRAMES
             is_fleeting = not track.number and track.missed > patience
             if track.missed > self._max_gap or is_outside or is_fleeting:
                 track.ended = True
@@ -405,7 +408,7 @@ class Tracker:
             varied = max(high - low for high, low in zip(pair.high, pair.low, strict=True))
             if varied > max(_STEADY * box[3], 3.0):
                 del self._pairs[key]
-            elif pair.frames >= _TOGETHER and way[0] >= max(_SIDEWAYS * box[3], 2 * way[1]):
+            elif pair.frames >= _TOGETHER_FRAMES and way[0] >= max(_SIDEWAYS * box[3], 2 * way[1]):
                 self._join(upper, lower, box)
 
     def _join(self, one: _Row, two: _Row, box: Box) -> None:
@@ -425,7 +428,7 @@ class Tracker:
         """Number a tentative track if it has shown to be an object."""
         if track.number or track.hits < self._min_track:
             return
-        if track.hits < _PATIENCE and any(track in pair for pair in self._pairs):
+        if track.hits < _PATIENCE_FRAMES and any(track in pair for pair in self._pairs):
             return
         if self._takes_all or self._is_object(track, now_s):
             self._number(track)
@@ -443,7 +446,7 @@ class Tracker:
             is_seen = track.hits >= _SEEN * (self._count - track.began + 1)
             return way >= _SMALL_WAY or (is_seen and now_s - track.first_s >= lasting)
         return (
-            track.hits >= _LASTING
+            track.hits >= _LASTING_FRAMES
             or way >= _WAY
             or track.met_border
             or track.began == 1
@@ -502,8 +505,8 @@ class Tracker:
         p = min(max(1.0 if math.isnan(row.score) else row.score, 0.5), _SUREST)
         share = min(max(math.log2(max(track.area, 1.0) / row.area), -4.0), 1.0)
         odds = 2 * math.log(p / (1 - p)) + share - 5 * common + 6 * track.alone / track.hits - 9
-        size = row.area / (row.area + self._small / _SURE_AREA)
-        return size * track.hits / (track.hits + _SURE_HITS) / (1 + math.exp(-odds))
+        size = row.area / (row.area + self._small / _SURE_PART)
+        return size * track.hits / (track.hits + _SURE_FRAMES) / (1 + math.exp(-odds))
 
 
 def _whole(rows: list[_Row]) -> _Row:

@@ -290,7 +290,6 @@ class IndexedSource(FrameSource):
         return image.astype(np.uint8, copy=False)
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
-        self._peak_16_bit = 0
         try:
             for index in range(self.input_frames or 0):
                 time_s = float(index / self._per_second)

@@ -237,8 +237,9 @@ def _first_frame(
     for found in damage.decode(container, stream, header, tally, is_sound=look_at, tolerant=True):
         if found.frame is not None:
             return found.frame, packets[0] if packets else b""
-        reason = reason or f" ({found.reason})"
-    message = f"{name}: no frame can be decoded{reason}"
+        reason = reason or found.reason
+    reason = reason or tally.broke_off
+    message = f"{name}: no frame can be decoded{f' ({reason})' if reason else ''}"
     raise InputError(f"{message}; the file is empty, cut off or damaged")
 
 

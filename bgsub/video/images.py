@@ -1,4 +1,4 @@
-"""Image files: known by Pillow and tifffile, decoded and written by OpenCV."""
+"""Image files: known by Pillow and tifffile, decoded by these and OpenCV, which writes them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import struct
 import tempfile
 import threading
 import warnings
-import zlib
+import weakref
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,28 +38,30 @@ _AS_STORED = cv2.IMREAD_ANYCOLOR | cv2.IMREAD_ANYDEPTH
 _ORIENTATION = 274  # the tag of Exif and TIFF; from 5 on, rows and columns change places
 _MOST_PIXELS = 1 << 30  # more are a damaged header or an attack
 
-# What Pillow, tifffile and OpenCV raise on damaged files.
-_DAMAGE = (
-    *(ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError),
-    *(SyntaxError, TypeError, ValueError, UserWarning, struct.error, zlib.error, cv2.error),
-)
-# They log and warn about damage too, which Python would print where nobody has said otherwise.
+# Libraries log and warn about damage, which Python would print where nobody has said otherwise.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 for _name in ("PIL", "tifffile"):
     logging.getLogger(_name).addHandler(logging.NullHandler())
 
-# Lines of libpng, libjpeg and OpenCV, and those among them that tell damage; bytes too many at the
-# end of a JPEG are some cameras' way.
+# How lines of libpng, libjpeg, libtiff and OpenCV begin, and those that tell damage; bytes too many
+# at the end of a JPEG are some cameras' way.
 _LIBRARIES = re.compile(
-    rb"\s*$|libpng (warning|error): |.*\[ *(WARN|ERROR|FATAL):"
-    rb"|.*(JPEG|JFIF|SOS param|progression seq|color transform|too few sc)"
+    rb"^(?:\[ *(?:WARN|ERROR|FATAL):\d.*\n?"  # OpenCV leaves a line empty behind some
+    rb"|(?:(?:libpng (?:warning|error)|JPEGLib|tempfile\.tif|_?TIFF\w*"
+    rb"|(?:Corrupt|Premature|Invalid|Unsupported|Bogus) .*JPEG.*|EstimateStripByteCounts"
+    rb"|MissingRequired|CheckDirCount|OJPEG\w*|ChopUp\w+|InitCCITT\w+|Fax\w+|Predictor\w+"
+    rb"|[A-Za-z0-9]+(?:Decode|Setup)\w*): "
+    rb"|Invalid SOS parameters|Inconsistent progression sequence|Unknown Adobe color transform"
+    rb"|Application transferred too few|Premature end of JPEG|Warning: unknown JFIF revision"
+    rb").*)\n?",
+    re.MULTILINE,
 )
 _TELLS_DAMAGE = re.compile(
     rb"(?!.*extraneous bytes before marker 0xd9)(Corrupt|Premature|Invalid|Inconsistent)"
     rb"|.*TIFF_Error"
 )
 _STDERR = 2  # belongs to the process
-_one_at_a_time = threading.Lock()
+_one_at_a_time = threading.RLock()
 
 
 class ImageError(ValueError):
@@ -73,7 +75,7 @@ def _as_damage() -> Iterator[None]:
         yield
     except ImageError:
         raise
-    except _DAMAGE as error:
+    except Exception as error:  # each codec has errors of its own
         if isinstance(error, OSError) and error.errno is not None:
             raise
         raise ImageError("the file is cut off or damaged") from error
@@ -102,9 +104,9 @@ def libraries_quiet() -> Iterator[list[bytes]]:
             os.dup2(kept, _STDERR)
             os.close(kept)
             caught.seek(0)
-            lines = caught.readlines()
-            taken += [line for line in lines if _LIBRARIES.match(line)]
-            os.write(_STDERR, b"".join(line for line in lines if not _LIBRARIES.match(line)))
+            said = caught.read()
+            taken += _LIBRARIES.findall(said)
+            os.write(_STDERR, _LIBRARIES.sub(b"", said))
 
 
 @dataclass(frozen=True)
@@ -117,20 +119,30 @@ class ImageHeader:
     pages: int = 1
 
 
-def _open_by_pillow(source: Path | bytes) -> Any:
-    """Open an image, of any size: how large one may be is decided by its header."""
+@contextmanager
+def _any_size() -> Iterator[None]:
+    """Let Pillow open pictures of any size: how large one may be is decided by its header."""
     import PIL.Image
 
     with _one_at_a_time:
         most, PIL.Image.MAX_IMAGE_PIXELS = PIL.Image.MAX_IMAGE_PIXELS, None
         try:
-            file = io.BytesIO(source) if isinstance(source, bytes) else source
-            return PIL.Image.open(file, formats=_BY_PILLOW)
-        except PIL.UnidentifiedImageError as error:
-            what = "is not an image of a kind that is read, or is cut off or damaged"
-            raise ImageError(f"the file {what if source else 'is empty'}") from error
+            yield
         finally:
             PIL.Image.MAX_IMAGE_PIXELS = most
+
+
+def _open_by_pillow(source: Path | bytes, formats: tuple[str, ...] = _BY_PILLOW) -> Any:
+    import PIL.Image
+    import PIL.WebPImagePlugin  # or Pillow would import all of its forty plugins to find it
+
+    with _any_size():
+        try:
+            file = io.BytesIO(source) if isinstance(source, bytes) else source
+            return PIL.Image.open(file, formats=formats)
+        except PIL.UnidentifiedImageError as error:
+            what = "is not an image of a kind that is read, or is cut off or damaged"
+            raise ImageError(f"the file {what}") from error
 
 
 def read_header(source: Path | bytes) -> ImageHeader:
@@ -139,10 +151,11 @@ def read_header(source: Path | bytes) -> ImageHeader:
     ImageError if it is none, of other values than whole numbers of 8 or 16 bits, or too large.
     """
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
-        is_tiff = file.read(4) in _TIFF
-    if is_tiff:  # of which Pillow knows some kinds only
-        with closing(TiffPages(source)) as pages:
-            header = pages.header(0)
+        beginning = file.read(4)
+    if not beginning:
+        raise ImageError("the file is empty")
+    if beginning in _TIFF:  # of which Pillow knows some kinds only
+        header = TiffPages(source).header(0)
     else:
         with _as_damage(), _open_by_pillow(source) as picture:
             header = _header_of(picture)
@@ -199,14 +212,9 @@ def _check_png(data: bytes) -> None:
         picture.verify()
 
 
-def _by_opencv(data: NDArray[np.uint8], header: ImageHeader, page: int = 0) -> Image:
+def _by_opencv(data: NDArray[np.uint8], header: ImageHeader) -> Image:
     with libraries_quiet() as said:
-        image: NDArray[Any] | None
-        if page:
-            _, pages = cv2.imdecodemulti(data, _AS_STORED, range=(page, page + 1))
-            image = pages[0] if pages else None
-        else:
-            image = cv2.imdecode(data, _AS_STORED)
+        image: NDArray[Any] | None = cv2.imdecode(data, _AS_STORED)
     is_torn = any(_TELLS_DAMAGE.match(line) for line in said)
     if is_torn or image is None or image.shape != header.shape:
         raise ImageError("the file is cut off or damaged")
@@ -220,6 +228,8 @@ class TiffPages:
         import tifffile
 
         self._source: Any = source
+        self._given = source
+        self._pillow: Any = None
         self._tiff: Any  # its pages may be of a kind without tags, but those by index are not
         with _as_damage():
             if isinstance(source, bytes):
@@ -227,6 +237,7 @@ class TiffPages:
             else:
                 with source.open("rb") as file:
                     self._source = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                weakref.finalize(self, self._source.close)  # tifffile's cycles would hold it
                 self._tiff = tifffile.TiffFile(self._source)
 
     def header(self, page: int) -> ImageHeader:
@@ -245,12 +256,6 @@ class TiffPages:
             count = len(self._tiff.pages)
             return ImageHeader("tiff", shape if is_grey else (*shape, 3), dtype, count)
 
-    def close(self) -> None:
-        """Close the file before it is forgotten."""
-        self._tiff.close()
-        if isinstance(self._source, mmap.mmap):
-            self._source.close()
-
     def seconds(self, page: int) -> float:  # noqa: ARG002 - as of all pages
         """Return 0: no TIFF file says how long a page is shown."""
         return 0.0
@@ -260,8 +265,10 @@ class TiffPages:
         header = self.header(page)
         with _as_damage():
             image = self._by_tifffile(page, header)
-            if image is None:
-                image = _by_opencv(np.frombuffer(self._source, np.uint8), header, page)
+            if image is None and len(header.shape) == 3 and header.dtype == np.uint16:
+                image = _by_opencv(self._as_first(page), header)
+            elif image is None:
+                image = self._by_pillow(page, header)
         if isinstance(self._source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self._source.madvise(mmap.MADV_DONTNEED)  # what was read counts as memory until then
         return image
@@ -275,6 +282,8 @@ class TiffPages:
             return None
         try:
             image: NDArray[Any] = found.asarray()
+        except ImportError:  # Zstandard, which Python has from 3.14 on
+            return None
         except ValueError as error:
             if "imagecodecs" in str(error):
                 return None
@@ -287,6 +296,37 @@ class TiffPages:
             return np.ascontiguousarray(image if image.ndim == 2 else image[..., 0], header.dtype)
         colors = np.ascontiguousarray(image[..., :3], header.dtype)
         return cv2.cvtColor(colors, cv2.COLOR_RGB2BGR).astype(header.dtype, copy=False)
+
+    def _as_first(self, page: int) -> NDArray[np.uint8]:
+        """Return the file as if it began with a page: OpenCV decodes all that come before one."""
+        copy: Any
+        if isinstance(self._given, bytes):
+            copy = bytearray(self._given)
+        else:  # of a mapping, the system copies what is written to
+            with self._given.open("rb") as file:
+                copy = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        place, form = (8, "Q") if self._tiff.is_bigtiff else (4, "I")
+        struct.pack_into(self._tiff.byteorder + form, copy, place, self._tiff.pages[page].offset)
+        return np.frombuffer(copy, np.uint8)
+
+    def _by_pillow(self, page: int, header: ImageHeader) -> Image:
+        """Decode a page of any kind, as it is to be seen; Pillow shortens colours of 16 bits."""
+        import PIL.TiffImagePlugin  # noqa: F401 - or all plugins would be imported
+
+        with _any_size(), libraries_quiet():
+            if self._pillow is None:
+                self._pillow = _open_by_pillow(self._given, ("TIFF",))
+                weakref.finalize(self, self._pillow.close)
+            self._pillow.seek(page)
+            if header.dtype == np.uint16:
+                image = np.asarray(self._pillow)
+            elif len(header.shape) == 2:
+                image = np.asarray(self._pillow.convert("L"))
+            else:
+                image = cv2.cvtColor(np.asarray(self._pillow.convert("RGB")), cv2.COLOR_RGB2BGR)
+        if image.shape != header.shape:
+            raise ImageError("the file is cut off or damaged")
+        return image.astype(header.dtype, copy=False)
 
 
 class AnimatedPages:
@@ -352,9 +392,12 @@ def read_image(path: str | os.PathLike[str]) -> Image:
 def encode_image(image: Image, suffix: str = ".png") -> bytes:
     """Encode a picture, grey or blue, green and red; ValueError if the format does not take it."""
     try:
-        return cv2.imencode(suffix, image)[1].tobytes()
-    except cv2.error as error:
-        raise ValueError(f"no {suffix} can be made of {image.dtype} {image.shape}") from error
+        done, data = cv2.imencode(suffix, image)
+    except cv2.error:
+        done = False
+    if not done:
+        raise ValueError(f"no {suffix} can be made of {image.dtype} {image.shape}")
+    return data.tobytes()
 
 
 def write_image(path: str | os.PathLike[str], image: Image) -> None:

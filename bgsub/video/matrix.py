@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import mmap
 import os
 import tempfile
@@ -44,7 +45,7 @@ class FrameMatrix:
         self._directory = directory
         self._file: IO[bytes] | None = None
         if directory is not None:
-            with self._room_on_disk():
+            with self._named("no temporary file can be made here"):
                 self._file = tempfile.TemporaryFile(prefix="bgsub-frames-", dir=directory)  # noqa: SIM115
 
     def __enter__(self) -> FrameMatrix:
@@ -84,7 +85,7 @@ class FrameMatrix:
 
     def room(self) -> Bytes:
         """Return the row of the next frame, for its bytes to be put there before it is added."""
-        self._check_range(0, 0, 0, "rows")
+        self._check_open()
         chunk, row = divmod(len(self), self.chunk_rows)
         if chunk == len(self._chunks):
             self.release()
@@ -143,22 +144,26 @@ class FrameMatrix:
         length = self.chunk_rows * self.layout.size
         # Chunks begin at multiples of what a mapping may begin at, so that each is mapped alone.
         stride = -(-length // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        with self._room_on_disk():
+        with self._named("the temporary file of the frames cannot grow"):
             _reserve(self._file, index * stride, length)
             return np.memmap(self._file, np.uint8, "r+", offset=index * stride, shape=shape)
 
     @contextlib.contextmanager
-    def _room_on_disk(self) -> Iterator[None]:
+    def _named(self, what: str) -> Iterator[None]:
+        """Turn errors of the system into OutputError with the folder and what failed."""
         try:
             yield
         except OSError as error:
-            what = f"there is no room for the frames of a run ({error.strerror or error})"
+            message = f"{self._directory}: {what} ({error.strerror or error})"
             advice = "free some space or choose another folder"
-            raise OutputError(f"{self._directory}: {what}; {advice}") from error
+            raise OutputError(f"{message}; {advice}") from error
 
-    def _check_range(self, start: int, stop: int, length: int, what: str) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise ValueError("the matrix of frames is closed")
+
+    def _check_range(self, start: int, stop: int, length: int, what: str) -> None:
+        self._check_open()
         if not 0 <= start <= stop <= length:
             raise ValueError(f"{what} {start}:{stop} lie outside 0:{length}")
 
@@ -177,9 +182,14 @@ def _reserve(file: IO[bytes], offset: int, length: int) -> None:
     A mapping of a file that is longer than what the disk holds kills the process when it is
     written to, instead of raising an error.
     """
-    if hasattr(os, "posix_fallocate"):  # the C library writes where a file system cannot do it
-        os.posix_fallocate(file.fileno(), offset, length)
-        return
+    if hasattr(os, "posix_fallocate"):
+        try:
+            os.posix_fallocate(file.fileno(), offset, length)
+        except OSError as error:  # glibc writes itself where a file system refuses, musl does not
+            if error.errno not in {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}:
+                raise
+        else:
+            return
     file.seek(offset)
     for done in range(0, length, 2**20):
         file.write(bytes(min(2**20, length - done)))

@@ -55,7 +55,8 @@ _LIST_BEGINNINGS = {
     b"<assetmap": "an IMF asset map",
     b"# vobsub": "an index of subtitles (VobSub)",
 }
-_PROLOGUE = rb"(?:\xef\xbb\xbf)?(?:<\?.*?\?>|<!--.*?-->|\s)*"
+# Atomic: what it has taken is never divided anew, which takes exponential time of many comments.
+_PROLOGUE = rb"(?:\xef\xbb\xbf)?(?>(?:<\?.*?\?>|<!--.*?-->|\s)*)"
 _LIST = re.compile(_PROLOGUE + b"(" + b"|".join(_LIST_BEGINNINGS) + b")", re.DOTALL | re.IGNORECASE)
 
 #: Codecs with packets that are not to be seen.

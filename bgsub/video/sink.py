@@ -33,7 +33,7 @@ from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, OutputError
+from bgsub.errors import InputError, OutputError, plural
 from bgsub.video import pyav
 from bgsub.video.arrays import check_zarr
 from bgsub.video.frames import Bytes, Layout
@@ -227,34 +227,44 @@ class FrameClock:
 
 
 def count_frames(path: Path) -> int:
-    """Count the frames of a video file by its packets, decoding its first and last key frame.
+    """Count the frames of a video file by its packets, decoding only its first and last ones.
 
     OutputError if the file cannot be read or these cannot be decoded.
     """
     count = 0
-    keys: list[Packet[VideoStream]] = []
+    tail: list[Packet[VideoStream]] = []
     try:
         with pyav.open_input(path.absolute()) as container:
             stream = container.streams.video[0]
             for packet in container.demux(stream):
-                if packet.size and not packet.is_corrupt:
-                    count += 1
-                    if packet.is_keyframe or not keys:
-                        keys[1:] = [packet]
-            for packet in keys:
-                shown = [*stream.codec_context.decode(packet), *stream.codec_context.decode(None)]
-                stream.codec_context.flush_buffers()
-                check_count(path, len(shown), 1)
+                if packet.size == 0 or packet.is_corrupt:
+                    continue
+                count += 1
+                if packet.is_keyframe:
+                    tail.clear()
+                tail.append(packet)
+                if count == 1:
+                    _decode_all(stream, tail)
+            _decode_all(stream, tail)
     except (av.FFmpegError, OSError, IndexError) as error:
         message = f"{path}: cannot be read back after writing ({_reason(error)})"
         raise OutputError(f"{message}; check the disk and run again") from error
     return count
 
 
+def _decode_all(stream: VideoStream, packets: list[Packet[VideoStream]]) -> None:
+    codec = stream.codec_context
+    frames = sum(len(codec.decode(packet)) for packet in (*packets, None))
+    codec.flush_buffers()
+    if frames != len(packets):
+        raise OSError(errno.EIO, f"{len(packets)} packets give {plural(frames, 'frame')}")
+
+
 def check_count(path: Path, found: int, expected: int) -> None:
     """Raise OutputError when a result holds another number of frames than were written."""
     if found != expected:
-        message = f"{path}: holds {found} frames where {expected} were written"
+        were = f"{expected} {'was' if expected == 1 else 'were'}"
+        message = f"{path}: holds {plural(found, 'frame')} where {were} written"
         raise OutputError(f"{message}; check the disk and run again")
 
 
@@ -666,6 +676,6 @@ class QueuedSink:
                 self._sink.close()
         except BaseException as error:  # noqa: BLE001 - as above
             self._error = error
-        if self._is_aborted:
+        if self._is_aborted:  # perhaps nobody waits any more
             self._sink.abort()
-        self._ended.set()
+        self._ended.set()  # only now: then another thread may use the sink

@@ -7,9 +7,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Generator, Iterable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, get_args
 
 import numpy as np
@@ -308,7 +310,6 @@ class ImageFilesSource(IndexedSource):
         raise InputError(f"{message}; check that they open in a viewer")
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
-        self._mixes = False
         try:
             yield from super()._items(notes)
         finally:
@@ -328,22 +329,26 @@ class ImageFilesSource(IndexedSource):
         return Picture((self._to_8_bit(image),))
 
 
+_Opened = list[TiffPages | AnimatedPages]
+
+
 class PagesSource(IndexedSource):
     """The pictures of one file as frames, alike in size and kind, one in memory at a time."""
 
     def __init__(self, name: str, path: str, file: Path, options: Options) -> None:
         super().__init__(name, path, options)
+        self._file, self._lock = file, Lock()
         try:
-            self._pages = open_pages(file)
-            header = self._common_header(self._pages)
-            shown_s = self._pages.seconds(0)
+            pages = open_pages(file)
+            header, shown_s = self._common_header(pages), pages.seconds(0)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise InputError(f"{name}: cannot be read ({reason}); check its permissions") from error
         except ImageError as error:
             raise InputError(f"{name}: {error}; check that it opens in a viewer") from error
+        self._is_timed = shown_s > 0  # an animation, which says how long each picture is shown
         self.kind, self.codec = "images" if shown_s else "array", header.format
-        if shown_s:
+        if self._is_timed:
             self._warn_of_fps("an animation")
             self.rate = 1 / Fraction(shown_s).limit_denominator(1000)
         self._announce(header.pages, header.shape, header.dtype)
@@ -359,17 +364,28 @@ class PagesSource(IndexedSource):
         return first
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
+        # Each iteration opens the file for itself: another one reads elsewhere in it.
+        opened: _Opened = []
         time_s = 0.0
-        with closing(super()._items(notes)) as items:
-            for item in items:
-                if self.kind == "array":
-                    yield item
+        with ExitStack() as at_the_end:
+            at_the_end.callback(opened.clear)  # a frame that is asked for later opens it again
+            for item in at_the_end.enter_context(closing(super()._items(notes))):
+                load = partial(self._picture, item.number - 1, opened)
+                if not self._is_timed:
+                    yield item._replace(load=load)
                     continue
-                yield item._replace(time_s=time_s)
+                yield item._replace(time_s=time_s, load=load)
                 shown_s = 0.0
                 with suppress(ImageError):
-                    shown_s = self._pages.seconds(item.number - 1)
+                    shown_s = self._pages(opened).seconds(item.number - 1)
                 time_s += shown_s or float(1 / (self.rate or 1))
 
-    def _picture(self, index: int) -> Picture:
-        return Picture((self._to_8_bit(self._pages.read(index)),))
+    def _pages(self, opened: _Opened) -> TiffPages | AnimatedPages:
+        if not opened:
+            opened.append(open_pages(self._file))
+        return opened[0]
+
+    def _picture(self, index: int, opened: _Opened | None = None) -> Picture:
+        with self._lock:  # several threads may ask for frames
+            image = self._pages([] if opened is None else opened).read(index)
+        return Picture((self._to_8_bit(image),))

@@ -19,6 +19,7 @@ from bgsub.fit.memory import (
     run_seconds,
     sum_rows,
 )
+from bgsub.outliers.frame_scorer import scorer_bytes
 from bgsub.robustpca.gram import TILE_ROWS
 from bgsub.runtime.limits import memory_bytes
 
@@ -91,6 +92,12 @@ def test_a_spilled_video_takes_the_same_whatever_its_length():
     assert long < 650e6 < replace(VIDEO, frames=3000).total("memory", 2000)
 
 
+def test_threads_for_the_gram_matrix_take_memory():
+    many = replace(VIDEO, frames=2000, threads=16)
+    assert many.total("spill", 2000, 2) < many.total("spill", 2000, 16)
+    assert many.total("spill", 2000, 99) == many.total("spill", 2000)
+
+
 @given(needs(), st.integers(2, 5000))
 @example(replace(VIDEO, frames=5000), TILE_ROWS)
 def test_a_larger_sample_never_takes_less(need, sample):
@@ -100,6 +107,19 @@ def test_a_larger_sample_never_takes_less(need, sample):
     # Above it, threads work on tiles of one matrix, and make no copies.
     if sample != TILE_ROWS:
         assert need.total("sample", sample) <= need.total("sample", sample + 1)
+
+
+@given(needs(), st.sampled_from(["memory", "spill"]))
+@example(replace(VIDEO, frames=1, pixels=531574, size=1, threads=64, videos=0), "memory")
+def test_smaller_frames_never_take_more(need, storage):
+    small = need.scaled(0.5)
+    assert small.frames == need.frames
+    # Blocks of small frames have more of them, up to the same bytes, and scores are made at a size
+    # that follows that of frames in steps.
+    scorers = (scorer_bytes(one.pixels, one.sample, one.k, one.threads) for one in (small, need))
+    steps = max(0, *(one - other for one, other in zip(*scorers, strict=True)))
+    more = 2 * 128 * 2**20 + steps
+    assert small.total(storage, small.sample) <= need.total(storage, need.sample) + more
 
 
 @pytest.fixture

@@ -190,6 +190,24 @@ def test_a_model_that_cannot_be_learned_is_said_and_the_next_one_serves(learner)
     assert "could not be learned" in learner.complaints[0]
 
 
+def test_what_is_said_while_somebody_asks_is_told_when_he_asks_again(monkeypatch):
+    class AskedMeanwhileError(Exception):
+        def __str__(self):
+            assert analysis.complaints() == []
+            return "as another thread may ask"
+
+    def learn(*_):
+        raise AskedMeanwhileError
+
+    monkeypatch.setattr(Learner, "learn", learn)
+    analysis = Analysis(WatchOptions(warm_up_s=1), Sought(), "door", waits=True, looks_back=False)
+    analysis.open(Header("h264", (4, 4), Layout("gray", 4, 4), Fraction(1, 25), b"", "mp4"))
+    for number in range(40):
+        assert analysis.look(bytes(16), number / 25) is None
+    (complaint,) = analysis.complaints()
+    assert complaint.endswith("(as another thread may ask)")
+
+
 def test_a_window_is_thinned_and_forgets():
     layout, due = Layout("gray", 24, 32), []
     options = WatchOptions(window_s=60, refresh_s=30, warm_up_s=2)

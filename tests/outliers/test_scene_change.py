@@ -204,6 +204,32 @@ def test_a_restless_state_may_keep_3_in_100_of_what_exceeded_the_noise(distance,
     assert (change_of(states, lengths, 40) is not None) == is_found
 
 
+@pytest.mark.parametrize(("length", "is_found"), [(1.555, True), (1.5585, False)])
+def test_frames_of_the_own_centre_are_judged_as_if_left_out(length, is_found) -> None:
+    """Of the last 25 frames 19 make the centre: 1.6 must be above the distance from 18 others."""
+    lengths = np.where(np.arange(90) < 40, 1.0, length)
+    states = np.where(np.arange(90) < 40, 0.0, 2.0)[:, None]
+    assert (length * np.sqrt(1 + 1 / 18) < 1.6) == is_found
+    assert length * np.sqrt(1 + 1 / 19) < 1.6
+    assert (change_of(states, lengths, 40) is not None) == is_found
+
+
+def test_a_residual_is_never_below_zero() -> None:
+    """The components are both axes: nothing is left but rounding of large numbers."""
+    points = np.random.default_rng(0).normal(size=(120, 2)) * 1e4
+    change = lasting_change(
+        points @ points.T,
+        np.linalg.pinv(points).T,
+        scores=np.where(np.arange(120) < 40, 0.0, 100.0),
+        cutoff=12.0,
+        location=1.0,
+        scale=0.05,
+        frames=np.arange(1, 121),
+        times=np.arange(120) / 10,
+    )
+    assert change == SceneChange(41, 4.0)
+
+
 @pytest.mark.parametrize("ordinary", [39, 40, 41])
 def test_a_change_begins_behind_the_last_ordinary_frame(ordinary: int) -> None:
     states = np.zeros((120, 1))

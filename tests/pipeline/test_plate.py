@@ -33,7 +33,16 @@ def test_nobody_is_on_it(color):
     assert np.abs(plate.picture.astype(int) - place).max() <= 12
     assert plate.frames == 90
     assert plate.seen[24, 30] < plate.seen[4, 30] == 90
-    assert plate.hardly_seen == 0
+    assert plate.hardly_seen == plate.doubtful == 0
+
+
+def test_places_where_a_queue_never_ends_are_told():
+    frames, _ = film(walker=False)
+    rng = np.random.default_rng(1)
+    for t in range(0, 90, 3):  # another car every third frame, the road is never seen
+        frames[t : t + 3, 12:36, 16:48] = rng.integers(0, 255, (4, 4, 3)).repeat(6, 0).repeat(8, 1)
+    (plate,) = empty_scene(frames[..., ::-1])
+    assert plate.hardly_seen + plate.doubtful == pytest.approx(24 * 32 / (48 * 64), abs=0.02)
 
 
 def test_people_in_dark_clothes_who_hide_a_place_by_turns_are_not_on_it():

@@ -4,7 +4,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bgsub.outliers.errors_table import read_csv
+from bgsub.pipeline import outputs
 from bgsub.pipeline.outputs import Preview, draw_preview
+from bgsub.pipeline.run import run
 from bgsub.tracking.tracker import Observation
 
 
@@ -30,6 +33,23 @@ def test_an_outlier_has_a_bar_of_another_colour_and_another_text():
     assert red > blue + 100
     assert red > green + 100
     assert (shown[False] != shown[True]).any()
+
+
+def test_a_score_of_nearly_nothing_has_no_sign(scene, save, options, tmp_path, monkeypatch):
+    texts = []
+
+    def look(shown, objects=()):
+        texts.append(shown.text)
+        return draw_preview(shown, objects)
+
+    monkeypatch.setattr(outputs, "draw_preview", look)
+    clip = save(scene(96, 12, 16, seed=3))
+    run(clip, tmp_path / "out", options(outputs={"preview", "errors"}))
+    table = read_csv(tmp_path / "out" / "errors.csv")
+    scores = np.maximum(table.scores, table.local)
+    assert ((scores > -0.05) & (scores < 0)).any()
+    assert texts[0].startswith("frame 1   0.00 s   score ")
+    assert [text.split()[-1] for text in texts] == [f"{s:.1f}" for s in scores.round(1) + 0.0]
 
 
 def test_objects_are_drawn_on_the_input_alone():

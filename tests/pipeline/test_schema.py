@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.errors import InputError, UsageError
-from bgsub.pipeline.manifest import check_facts, load_manifest, recorded_path
+from bgsub.pipeline.manifest import Stopwatch, check_facts, load_manifest, recorded_path
+from bgsub.pipeline.outcome import commit
+from bgsub.pipeline.results import ResultsDirectory
 
 VALUES = st.one_of(
     st.none(),
@@ -120,6 +122,13 @@ def test_what_no_parser_likes_is_an_input_error(text, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_that_is_too_large_is_not_read(tmp_path):
+    with (tmp_path / "run.json").open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    with pytest.raises(InputError, match=r"is larger than any .*; it is damaged or another file"):
+        load_manifest(tmp_path)
+
+
 def test_a_path_is_found_again_from_another_folder(tmp_path, monkeypatch):
     there, here = tmp_path / "there", tmp_path / "here"
     for folder in (there, here):
@@ -177,3 +186,12 @@ def test_facts_of_a_report_are_checked_where_they_are_read(name, good, bad, mani
 def test_words_about_the_input_are_texts(name, manifest):
     with pytest.raises(UsageError, match=name):
         check_facts({**manifest, "input": {**manifest["input"], name: []}})
+
+
+def test_a_run_json_that_could_not_be_read_again_is_not_written(manifest, tmp_path):
+    with (
+        ResultsDirectory(tmp_path / "out", [], force=False) as results,
+        pytest.raises(UsageError, match="cutoff"),
+    ):
+        commit(results, {**manifest, "cutoff": "high"}, Stopwatch(), with_page=False)
+    assert not (tmp_path / "out" / "run.json").exists()

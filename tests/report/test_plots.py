@@ -318,6 +318,13 @@ def test_a_spectrum_marks_the_choice_in_both_panels(choice) -> None:
     assert ((columns < 450).any(), (columns > 450).any()) == (True, True)
 
 
+@pytest.mark.parametrize("gain", [0.03, 0.05])
+def test_a_sum_that_falls_below_zero_is_seen(choice, gain) -> None:
+    drawn = spectrum(replace(choice, gains=np.full(4, gain)), kind="png")
+    curve = (drawn[:, 510:, 0] - drawn[:, 510:, 2] > 0.5).any(axis=0)
+    assert curve.sum() > 200
+
+
 def test_a_spectrum_says_in_words_what_was_chosen_and_used(choice) -> None:
     text = spectrum(choice, 10)
     assert "a$b$&lt;&amp;&gt;.mp4: rank 2 chosen, 10 used" in text

@@ -18,6 +18,7 @@ from bgsub.runtime.files import (
     check_plain,
     make_file,
     make_folder,
+    read_json,
     write_file,
     write_in,
 )
@@ -216,3 +217,18 @@ def test_names_that_the_system_refuses(name):
     with pytest.raises(InputError, match="cannot be read") as caught:
         check_plain(name)
     assert len(str(caught.value)) < 200
+
+
+def test_a_file_that_is_no_text_is_named_and_not_printed(tmp_path):
+    path = tmp_path / "list.json"
+    path.write_bytes(b"\xff" * 9999)
+    with pytest.raises(InputError, match=r"is no list of events .*; make it again") as caught:
+        read_json(path, "list of events", lambda it: it, advice="; make it again")
+    assert len(str(caught.value)) < 300
+
+
+def test_what_a_file_lacks_is_named(tmp_path):
+    path = tmp_path / "list.json"
+    path.write_text("{}")
+    with pytest.raises(InputError, match=r"is no list of events \('events' is missing\)"):
+        read_json(path, "list of events", lambda it: it["events"])

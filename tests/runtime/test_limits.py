@@ -126,6 +126,9 @@ class TestAvailable:
         system(cgroup="nonsense", meminfo="MemFree: 3 kB\n")
         assert available_memory() > 10**6
 
+    def test_of_this_machine(self):
+        assert available_memory() > 10**7
+
 
 class TestFolders:
     def test_the_folder_for_frames(self, monkeypatch, tmp_path):

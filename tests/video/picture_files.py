@@ -43,16 +43,22 @@ def picture(height=40, width=56):
 
 
 def kinds():
-    """Bytes by name; what OpenCV makes of them is what was read before Pillow did."""
+    """Bytes by name, and the picture that was written, which a JPEG only resembles."""
     color = picture()
     deep = (color.astype(np.uint16) * 257) ^ np.arange(color.shape[1], dtype=np.uint16)[:, None]
     gray, deep_gray = color[..., 0].copy(), deep[..., 0].copy()
     rgb = Image.fromarray(color[..., ::-1])
-    few = rgb.quantize(16)
+    rgba = Image.fromarray(np.dstack([color[..., ::-1], gray]))
+    few, bits, cmyk = rgb.quantize(16), rgb.convert("1"), rgb.convert("CMYK")
+    few_colors = np.asarray(few.convert("RGB"))[..., ::-1]
+    light, black = np.asarray(rgb.convert("L")), np.asarray(bits.convert("L"))
     negative = Image.fromarray(gray)
     negative.putpalette(np.repeat(np.arange(255, -1, -1, dtype=np.uint8), 3).tobytes())
+    ramp, deep_ramp = (np.arange(8, dtype=dtype).reshape(2, 4) for dtype in (np.uint8, np.uint16))
+    stripes = np.array([[0, 255, 0, 255], [255, 0, 255, 0]], np.uint8)
+    planes = np.moveaxis(color[..., ::-1], 2, 0).copy()
     files = {
-        f"{name}{suffix}": encoded(image, suffix)
+        f"{name}{suffix}": (encoded(image, suffix), image if image.ndim == 2 else image[..., :3])
         for name, image, suffixes in [
             ("colour", color, [".png", ".jpg", ".bmp", ".tif", ".webp", ".ppm"]),
             ("grey", gray, [".png", ".jpg", ".bmp", ".tif", ".pgm"]),
@@ -63,38 +69,52 @@ def kinds():
         ]
         for suffix in suffixes
     }
-    for orientation in range(1, 9):
+    rows_first = color.swapaxes(0, 1)
+    seen = [color, color[:, ::-1], color[::-1, ::-1], color[::-1]]
+    seen += [rows_first, rows_first[:, ::-1], rows_first[::-1, ::-1], rows_first[::-1]]
+    for orientation, shown in enumerate(seen, 1):
+        exif = turned(orientation)
         for kind in ("JPEG", "PNG", "TIFF"):
-            name = f"turned {orientation} {kind}"
-            files[name] = by_pillow(rgb, kind, exif=turned(orientation))
-    for compression in ("tiff_lzw", "tiff_deflate", "packbits", "jpeg", "tiff_adobe_deflate"):
-        files[compression] = by_pillow(rgb, "TIFF", compression=compression)
-    files |= {
-        "lossless.webp": by_pillow(rgb, "WEBP", lossless=True),
-        "alpha.webp": by_pillow(rgb.convert("RGBA"), "WEBP", lossless=True),
-        "turned.webp": by_pillow(rgb, "WEBP", lossless=True, exif=turned(6)),
-        "progressive.jpg": by_pillow(rgb, "JPEG", progressive=True, subsampling=0),
-        "cmyk.jpg": by_pillow(rgb.convert("CMYK"), "JPEG"),
-        "palette.png": by_pillow(few, "PNG"),
-        "transparent.png": by_pillow(few, "PNG", transparency=bytes([0, 128] * 8)),
-        "transparent grey.png": by_pillow(rgb.convert("L"), "PNG", transparency=7),
-        "one bit.png": by_pillow(rgb.convert("1"), "PNG"),
-        "grey and alpha.png": by_pillow(rgb.convert("LA"), "PNG"),
-        "palette.bmp": by_pillow(few, "BMP"),
-        "palette of greys.bmp": by_pillow(negative, "BMP"),
-        "palette.tif": by_pillow(few, "TIFF"),
-        "one bit.tif": by_pillow(rgb.convert("1"), "TIFF", compression="group4"),
-        "white is zero.tif": by_tifffile(gray, photometric="miniswhite"),
-        "planes.tif": by_tifffile(
-            np.moveaxis(color, 2, 0).copy(), photometric="rgb", planarconfig="separate"
+            files[f"turned {orientation} {kind}"] = by_pillow(rgb, kind, exif=exif), shown
+        data = by_pillow(rgb, "TIFF", exif=exif, compression="tiff_lzw")
+        files[f"turned {orientation} lzw"] = data, shown
+    written = [
+        ("", rgb, color),
+        (" grey", Image.fromarray(gray), gray),
+        (" deep grey", Image.fromarray(deep_gray), deep_gray),
+        (" alpha", rgba, color),
+    ]
+    lossless = ("tiff_lzw", "tiff_deflate", "packbits", "tiff_adobe_deflate", "zstd", "lzma")
+    for compression, some in [("jpeg", written[:2]), *((each, written) for each in lossless)]:
+        for name, image, shown in some:
+            files[compression + name] = by_pillow(image, "TIFF", compression=compression), shown
+    rgb_tiff = {"photometric": "rgb", "planarconfig": "separate"}
+    return files | {
+        "lossless.webp": (by_pillow(rgb, "WEBP", lossless=True), color),
+        "alpha.webp": (by_pillow(rgb.convert("RGBA"), "WEBP", lossless=True), color),
+        "turned.webp": (by_pillow(rgb, "WEBP", lossless=True, exif=turned(6)), seen[5]),
+        "progressive.jpg": (by_pillow(rgb, "JPEG", progressive=True, subsampling=0), color),
+        "cmyk.jpg": (by_pillow(cmyk, "JPEG"), color),
+        "palette.png": (by_pillow(few, "PNG"), few_colors),
+        "transparent.png": (by_pillow(few, "PNG", transparency=bytes([0, 128] * 8)), few_colors),
+        "transparent grey.png": (by_pillow(rgb.convert("L"), "PNG", transparency=7), light),
+        "one bit.png": (by_pillow(bits, "PNG"), black),
+        "grey and alpha.png": (by_pillow(rgb.convert("LA"), "PNG"), np.dstack([light] * 3)),
+        "palette.bmp": (by_pillow(few, "BMP"), few_colors),
+        "palette of greys.bmp": (by_pillow(negative, "BMP"), 255 - gray),
+        "palette.tif": (by_pillow(few, "TIFF"), few_colors),
+        "one bit.tif": (by_pillow(bits, "TIFF", compression="group4"), black),
+        "white is zero.tif": (by_tifffile(gray, photometric="miniswhite"), 255 - gray),
+        "planes.tif": (by_tifffile(planes, **rgb_tiff), color),
+        "big.tif": (by_tifffile(gray, bigtiff=True), gray),
+        "big-endian.tif": (by_tifffile(deep_gray, byteorder=">"), deep_gray),
+        "tiles.tif": (by_tifffile(deep_gray, tile=(16, 16)), deep_gray),
+        "predictor.tif": (
+            by_tifffile(deep[..., ::-1], photometric="rgb", compression="zlib", predictor=True),
+            deep,
         ),
-        "big.tif": by_tifffile(gray, bigtiff=True),
-        "big-endian.tif": by_tifffile(deep_gray, byteorder=">"),
-        "tiles.tif": by_tifffile(deep_gray, tile=(16, 16)),
-        "predictor.tif": by_tifffile(deep, photometric="rgb", compression="zlib", predictor=True),
-        "text.pgm": b"P2\n# a comment\n3 2\n255\n1 2 3\n4 5 6\n",
-        "ten bits.pgm": b"P5\n4 2\n1023\n" + np.arange(8, dtype=">u2").tobytes(),
-        "levels.pgm": b"P5\n4 2\n100\n" + bytes(range(8)),
-        "text.pbm": b"P1\n3 2\n1 0 1\n0 1 0\n",
+        "text.pgm": (b"P2\n# a comment\n4 2\n255\n0 1 2 3\n4 5 6 7\n", ramp),
+        "ten bits.pgm": (b"P5\n4 2\n1023\n" + deep_ramp.astype(">u2").tobytes(), deep_ramp),
+        "levels.pgm": (b"P5\n4 2\n100\n" + ramp.tobytes(), ramp),
+        "text.pbm": (b"P1\n4 2\n1 0 1 0\n0 1 0 1\n", stripes),
     }
-    return files

@@ -1,5 +1,6 @@
 """Frames in one matrix, and read ahead in a thread."""
 
+import errno
 import os
 import threading
 import time
@@ -105,6 +106,22 @@ def test_full_disk_is_an_error_and_no_crash(tmp_path, monkeypatch):
         with pytest.raises(OutputError, match=r"No space left.*free some space"):
             fill(matrix, 1)
         assert matrix.shape == (0, LAYOUT.size)
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(OutputError, match=r"none: no temporary file can be made here \(No such"):
+        FrameMatrix(LAYOUT, tmp_path / "none")
+
+
+@pytest.mark.parametrize("reason", [errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS])
+def test_a_file_system_that_reserves_no_room(tmp_path, monkeypatch, reason):
+    def refuse(*_):
+        raise OSError(reason, os.strerror(reason))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse, raising=False)
+    with FrameMatrix(LAYOUT, tmp_path, chunk_bytes=4 * LAYOUT.size) as matrix:
+        rows = fill(matrix, 11)
+        np.testing.assert_array_equal(matrix.rows(0, 11), rows)
 
 
 def test_frames_may_be_put_into_their_room(directory):

@@ -365,6 +365,18 @@ def test_a_cut_file_is_noticed(tmp_path, kind, kept):
         assert count < 20
 
 
+def test_an_end_that_cannot_be_decoded_is_noticed(tmp_path):
+    path = tmp_path / "a.mp4"
+    write_all(path, "mp4", [np.zeros((32, 32), np.uint8)] * 5, layout=Layout("gray", 32, 32))
+    with av.open(str(path)) as container:
+        last = [packet for packet in container.demux(video=0) if packet.size][-1]
+    content = bytearray(path.read_bytes())
+    content[last.pos + 4] = 12  # a NAL unit of nothing but padding
+    path.write_bytes(content)
+    with pytest.raises(OutputError, match=r"a.mp4: cannot be read back after writing"):
+        count_frames(path)
+
+
 RATES = [Fraction(1, 10), Fraction(25), Fraction(24000, 1001), Fraction(2997, 100), Fraction(240)]
 
 

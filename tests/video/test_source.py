@@ -303,6 +303,12 @@ def bad_folder(tmp):
     return tmp / "folder"
 
 
+def empty_images(tmp):
+    for name in ("a.png", "b.tif"):
+        (tmp / name).touch()
+    return tmp
+
+
 def bad_images(tmp):
     (tmp / "a.png").write_bytes(b"no image")
     (tmp / "b.png").touch()
@@ -334,6 +340,7 @@ def bad_zip(tmp):
         (bad_terminal_text, r"notes.txt: is (a text|not a video)"),
         (bad_empty, r"empty.mp4: is empty \(0 bytes\)"),
         (bad_folder, r"folder: holds no images; give a folder with png"),
+        (empty_images, r": none of its images can be decoded \(a.png: the file is empty\);"),
         (bad_images, r": none of its images can be decoded \(a.png: .*not an image"),
         (bad_npz, r"two.npz: holds one, two; save the frames alone"),
         (bad_npy, r"objects.npy: is not an array file"),

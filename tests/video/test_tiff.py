@@ -2,6 +2,7 @@
 
 import io
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
@@ -45,6 +46,44 @@ def test_pages_of_opencv_in_any_order(color, deep, compression):
         assert found[place].shape == headers[place].shape
 
 
+@pytest.mark.parametrize("compression", ["zstd", "lzma", "tiff_lzw"])
+@pytest.mark.parametrize("color", [False, True])
+def test_pages_that_tifffile_alone_cannot_decode(compression, color, tmp_path):
+    frames = stack(color=color)
+    first, *more = [Image.fromarray(frame) for frame in frames]
+    path = tmp_path / "a.tif"
+    first.save(path, compression=compression, save_all=True, append_images=more)
+    source = open_source(path)
+    for place in (3, 0, 4):
+        np.testing.assert_array_equal(source[place].image, frames[place])
+    np.testing.assert_array_equal([frame.image for frame in source], frames)
+
+
+@pytest.mark.parametrize("big", [False, True])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_deep_pages_that_are_turned(big, order, tmp_path):
+    frames = stack(color=True, deep=True)
+    turned = {"extratags": [(274, 3, 1, 3, True)], "metadata": None, "photometric": "rgb"}
+    with tifffile.TiffWriter(tmp_path / "a.tif", bigtiff=big, byteorder=order) as writer:
+        for frame in frames:
+            writer.write(frame[::-1, ::-1, ::-1], **turned)
+    pages = TiffPages(tmp_path / "a.tif")
+    for page in (0, 3, 1):
+        np.testing.assert_array_equal(pages.read(page), frames[page])
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_pages_far_into_a_stack(deep, tmp_path):
+    count = 800
+    values = np.arange(count, dtype=np.uint16 if deep else np.uint8)
+    frames = np.broadcast_to(values[:, None, None, None], (count, 40, 56, 3))
+    lzw = [cv2.IMWRITE_TIFF_COMPRESSION, 5]
+    assert cv2.imwritemulti(str(tmp_path / "a.tif"), list(frames), lzw)
+    source = open_source(tmp_path / "a.tif")
+    for place in (0, 400, 790, 799, 3):
+        assert (source[place].image == (place >> 8 if deep else place % 256)).all()
+
+
 @pytest.mark.parametrize("compression", ["tiff_lzw", "tiff_deflate"])
 def test_damaged_pages_are_errors_and_write_nothing(compression, capfd):
     data = bytearray(by_pillow(Image.fromarray(picture()), "TIFF", compression=compression))
@@ -79,6 +118,25 @@ def animate(path, frames, **settings):
         settings["lossless"] = True
     pictures[0].save(path, save_all=True, append_images=pictures[1:], **settings)
     return path
+
+
+@pytest.mark.parametrize("suffix", [".webp", ".png", ".tif"])
+def test_iterations_at_once(tmp_path, scene, suffix):
+    path, frames = tmp_path / f"a{suffix}", scene(40)
+    if suffix == ".tif":
+        assert cv2.imwritemulti(str(path), list(frames[..., ::-1]))
+    else:
+        animate(path, frames, duration=40)
+    source = open_source(path)
+
+    def worker(step):
+        for _ in range(2):
+            np.testing.assert_array_equal([frame.image for frame in source], frames)
+            for place in range(0, 40, step):
+                np.testing.assert_array_equal(source[place].image, frames[place])
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(worker, (7, 11, 13, 17))) == [None] * 4
 
 
 class TestAnimations:
