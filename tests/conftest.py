@@ -12,13 +12,12 @@ import av
 import numpy as np
 import pytest
 from hypothesis import settings
-from matplotlib.figure import Figure
 
 from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.pipeline.run import run
 from bgsub.runtime.threads import Workers
 from bgsub.video.images import write_image
-from tests.white_figures import paint, save_white
+from tests.white_figures import leave_white
 from tests.worker_groups import (  # noqa: F401 - hooks
     pytest_configure,
     pytest_keyboard_interrupt,
@@ -117,12 +116,12 @@ os.fsync = _look_at
 metadata.version = functools.cache(metadata.version)
 
 # Figures are put together, but their paper stays white: to paint one takes longer than many runs.
-Figure.savefig = save_white
+leave_white()
 
 
 def pytest_runtest_setup(item):
     """Paint figures in tests that look at them, which have the mark `figures`."""
-    Figure.savefig = save_white if item.get_closest_marker("figures") is None else paint
+    leave_white(item.get_closest_marker("figures") is None)
 
 
 @pytest.fixture

@@ -3,14 +3,21 @@
 import cv2
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-paint = Figure.savefig
+_paint, _lay_out = Figure.savefig, ConstrainedLayoutEngine.execute
+
+
+def leave_white(white=True):
+    """Paint no figures and find no places for what is on them, or do so again."""
+    Figure.savefig = save_white if white else _paint
+    ConstrainedLayoutEngine.execute = (lambda engine, figure: None) if white else _lay_out
 
 
 def save_white(figure, file, **settings):
     """Write a white picture of a figure's size, as `Figure.savefig` would write the painted one."""
     if settings["format"] != "png":
-        paint(figure, file, **settings)
+        _paint(figure, file, **settings)
         return
     width, height = figure.get_size_inches() * settings["dpi"]
     white = np.full((round(height), round(width)), 255, np.uint8)

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.stats
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.errors import BgsubWarning, InputError, UsageError
@@ -72,10 +71,9 @@ def auc(errors: ArrayLike, outliers: ArrayLike) -> float:
     1.0
     """
     values, marked = _check_labels(errors, outliers)
-    ranks = scipy.stats.rankdata(values)
-    positive = int(marked.sum())
-    above = ranks[marked].sum() - positive * (positive + 1) / 2
-    return float(above / (positive * (len(marked) - positive)))
+    true, outlying = np.sort(values[~marked]), values[marked]
+    below = np.searchsorted(true, outlying) + np.searchsorted(true, outlying, side="right")
+    return float(below.sum() / 2 / (len(outlying) * len(true)))
 
 
 def average_precision(errors: ArrayLike, outliers: ArrayLike) -> float:

@@ -85,7 +85,7 @@ def test_mistakes_leave_nothing_behind(tmp_path, invoke, options, code, message)
 
 
 def test_background_stands_beside_the_papers_seconds(tmp_path, invoke):
-    frames = np.random.default_rng(0).integers(0, 255, (16, 8, 10), dtype=np.uint8)
+    frames = np.random.default_rng(0).integers(0, 255, (12, 6, 8), dtype=np.uint8)
     np.save(tmp_path / "clip.npy", frames)
     out = tmp_path / "out"
     done = invoke(

@@ -10,11 +10,8 @@ import pytest
 
 
 @pytest.fixture
-def clip(tmp_path: Path) -> Path:
-    path = tmp_path / "clip.npy"
-    rng = np.random.default_rng(0)
-    np.save(path, rng.integers(0, 255, size=(12, 20, 30), dtype=np.uint8))
-    return path
+def clip(save, scene) -> Path:
+    return Path(save(scene(12, 20, 30, color=False, visit=12)))
 
 
 def test_lines_for_people(clip, invoke) -> None:
@@ -52,10 +49,11 @@ def test_the_estimate_is_the_plan_of_the_run(clip, invoke, tmp_path) -> None:
     assert planned["frames_kept"] == told["frames_kept"]
 
 
-def test_the_estimate_of_a_film_in_segments_is_the_plan_of_its_largest(invoke, tmp_path) -> None:
+def test_the_estimate_of_a_film_in_segments_is_the_plan_of_its_largest(
+    invoke, tmp_path, scene
+) -> None:
     clip, out, chosen = tmp_path / "long.npy", tmp_path / "r", ("--threads", 1, "--segment", 60)
-    frames = np.random.default_rng(0).integers(0, 255, size=(190, 20, 30), dtype=np.uint8)
-    np.save(clip, frames)
+    np.save(clip, scene(190, 20, 30, color=False, visit=190))
     told = json.loads(invoke("info", clip, *chosen, "--json").stdout)["estimate"]
     done = invoke("run", clip, *chosen, "--out", out)
     assert done.exit_code == 0, done.stderr

@@ -15,7 +15,7 @@ from tests.fuzz.judging import Ending, Try, environment, left_behind, violations
 from tests.fuzz.mutations import Rng
 from tests.fuzz.parts import Place
 
-_LONGEST_RUN_S = 1.5
+_LONGEST_RUN_S = 0.9
 _LARGEST_FILE = 30_000
 
 # Seconds that the last steps of a run take, and somewhat more.

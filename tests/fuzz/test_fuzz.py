@@ -10,11 +10,11 @@ from tests.fuzz.parts import prepare
 
 TREE = Path(__file__).parents[2]
 TRIES = {
-    "films": 60,
+    "films": 30,
     "pictures": 60,
     "results": 50,
     "options": 40,
-    "truths": 10,
+    "truths": 6,
     "witnesses": 4,
     "kills": 1,
     "exchanges": 1,
