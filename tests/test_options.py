@@ -223,11 +223,19 @@ def test_lines_have_names_of_their_own():
     assert len(RunOptions(line=("gate:1,2,3,4", "gate:1,2,3,4", "5,6,7,8")).line) == 2
 
 
+def visited():
+    """Frames of a place, the last with an object of 1600 pixels."""
+    rng = np.random.default_rng(0)
+    place = np.kron(rng.integers(80, 120, (30, 40)), np.ones((4, 4)))
+    frames = (place + rng.normal(0, 2, (20, 120, 160))).astype(np.uint8)
+    frames[15:, 40:80, 40:80] = 220
+    return frames
+
+
 @pytest.mark.parametrize("model", ["paper", "local"])
 def test_a_smallest_area_is_the_same_at_every_scale(model):
     """An object of 1600 pixels stays with 800 as the least and goes with 2400, scaled or not."""
-    frames = np.random.default_rng(0).normal(100, 2, (40, 120, 160)).astype(np.uint8)
-    frames[30:, 40:80, 40:80] = 220
+    frames = visited()
     for scale in (1.0, 0.5):
         for least in (800, 2400):
             *_, (_, mask) = bgsub.masks(frames, model=model, k=1, scale=scale, min_area=least)
@@ -235,8 +243,7 @@ def test_a_smallest_area_is_the_same_at_every_scale(model):
 
 
 def test_a_smallest_area_is_that_of_the_input_for_a_scaled_model_too(tmp_path):
-    frames = np.random.default_rng(0).normal(100, 2, (40, 120, 160)).astype(np.uint8)
-    frames[30:, 40:80, 40:80] = 220
+    frames = visited()
     bgsub.run(
         frames,
         tmp_path / "run",

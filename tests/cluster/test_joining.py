@@ -19,7 +19,7 @@ OPTIONS = {"outputs": {"mask", "errors", "model"}, "format": "mkv"}
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    np.save(path, make_scene(170, visit=105))
+    np.save(path, make_scene(150, visit=90))
     return str(path)
 
 
@@ -27,7 +27,7 @@ def film(tmp_path_factory):
 def parts(film, tmp_path_factory):
     """A film of which all segments are done."""
     out = tmp_path_factory.mktemp("parts") / "out"
-    plan = common_plan(film, out, make_options(segment=60, **OPTIONS))
+    plan = common_plan(film, out, make_options(segment=50, **OPTIONS))
     PartsList((Unit(film, "."),), 2).save(out)
     for segment in plan.segments:
         run_segment(out, segment.number)
@@ -42,7 +42,7 @@ def done(parts, tmp_path):
 def test_segments_of_parts_are_those_of_one_call(done, film, tmp_path):
     joined = join(done)
     assert (joined.units, joined.what) == (3, "segments")
-    segmented.run(film, tmp_path / "whole", make_options(segment=60, **OPTIONS))
+    segmented.run(film, tmp_path / "whole", make_options(segment=50, **OPTIONS))
     names = {path.name for path in (tmp_path / "whole").iterdir()}
     assert {path.name for path in done.iterdir()} == names
     for name in ("mask.mkv", "errors.csv"):

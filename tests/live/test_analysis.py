@@ -84,7 +84,7 @@ def test_a_visitor_is_found_when_he_is_there_soon(model, stream):
 def test_a_file_shows_what_a_run_finds_in_it(tmp_path, scale, least):
     """With the model of a run: the same masks and the same objects as `apply`."""
     film, out = tmp_path / "film.ts", tmp_path / "out"
-    film.write_bytes(transport(walk(110, [(30, 50), (70, 100)], size=(192, 144)), rate=30))
+    film.write_bytes(transport(walk(110, [(30, 50), (70, 100)], size=(128, 96)), rate=30))
     options = {"k": 1, "scale": scale, "format": "mkv"}
     run(film, tmp_path / "run", make_options(**options, outputs={"model"}))
     wanted = make_options(format="mkv", outputs={"mask", "objects"}, min_area=least)

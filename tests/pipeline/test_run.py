@@ -650,8 +650,8 @@ class TestMemory:
     def test_a_sample_that_is_decoded_again_gives_the_same_masks(
         self, scene, save, options, tmp_path, monkeypatch
     ):
-        path, chosen = save(scene(n=400, visit=300)), options(outputs={"mask"})
-        need = inputs.memory_need(inputs.open_input(path, chosen), chosen, 400)
+        path, chosen = save(scene(n=300, visit=225)), options(outputs={"mask"})
+        need = inputs.memory_need(inputs.open_input(path, chosen), chosen, 300)
         between = (need.total("memory", 30) + need.total("sample", 30)) // 2
         monkeypatch.setattr("bgsub.fit.memory.free_space", lambda folder: 0)
         found = []

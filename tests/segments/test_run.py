@@ -101,8 +101,8 @@ def visited(tmp_path_factory):
     from tests.conftest import make_scene
 
     path = tmp_path_factory.mktemp("film") / "visited.npy"
-    frames = make_scene(240, visit=240)
-    frames[75:165, 10:24, 20:30] = (220, 200, 70)
+    frames = make_scene(180, visit=180)
+    frames[55:125, 10:24, 20:30] = (220, 200, 70)
     np.save(path, frames)
     return str(path)
 
@@ -114,16 +114,16 @@ class TestNeighbours:
     def test_who_stands_through_a_segment_is_no_background(
         self, visited, outputs, options, tmp_path, video
     ):
-        run(visited, tmp_path / "out", options(segment=80, outputs=outputs, format="mkv"))
+        run(visited, tmp_path / "out", options(segment=60, outputs=outputs, format="mkv"))
         masks = video(tmp_path / "out" / "mask.mkv", "gray")
-        inside = masks[80:160, 11:23, 21:29] > 0
+        inside = masks[60:120, 11:23, 21:29] > 0
         assert np.median(inside.mean(axis=(1, 2))) > 0.9
         outside = masks.copy()
         outside[:, 6:28, 16:34] = 0
         assert (outside > 0).mean() < 0.01
         if "background" in outputs:
-            there = video(tmp_path / "out" / "background.mkv")[80:160, 11:23, 21:29]
-            empty = np.load(visited)[:60, 11:23, 21:29, ::-1].mean(axis=0)
+            there = video(tmp_path / "out" / "background.mkv")[60:120, 11:23, 21:29]
+            empty = np.load(visited)[:40, 11:23, 21:29, ::-1].mean(axis=0)
             assert np.abs(there - empty).mean() < 20 < np.abs(there - [70, 200, 220]).mean()
 
     def test_masks_differ_no_more_at_a_border_than_with_one_fit(self, options, tmp_path, video):
