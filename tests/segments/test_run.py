@@ -177,7 +177,7 @@ def test_a_film_that_is_too_short_is_run_as_one(scene, save, options, tmp_path, 
 
 
 def test_spectrum_and_page_are_of_the_film(film, options, tmp_path):
-    chosen = options(k="auto", segment=60, outputs={"errors", "mask", "spectrum", "report"})
+    chosen = options(k="auto", segment=60, outputs={"errors", "spectrum", "report"})
     result = run(film, tmp_path / "out", chosen)
     assert {"spectrum.png", "report.html", "input.mp4"} <= result.manifest["outputs"].keys()
     assert "film.npy" in (tmp_path / "out" / "report.html").read_text()
