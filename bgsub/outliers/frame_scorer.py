@@ -47,7 +47,7 @@ _WORKING_PICTURES = 16
 
 # Things that move reach so much further, as a share of the shorter side, than they were seen to; a
 # pixel is no steadier than this share of what moves most within that distance.
-_REACH = 0.06
+_REACH = 0.05
 _OF_NEAR = 0.5
 
 # What moves as the components say is foretold to no better than this share of how far it has moved
