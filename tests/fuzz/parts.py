@@ -61,7 +61,7 @@ def prepare(folder: Path, crew: Crew) -> Place:
     np.savez(place.sound / "clip.npz", frames=frames)
     np.savez_compressed(place.sound / "packed.npz", frames=frames)
     for codec, container in _FILMS:
-        data = film(codec, container, 12)
+        data = film(codec, container, 8)
         if data is not None:
             (place.sound / f"{codec}.{CONTAINERS[container]}").write_bytes(data)
     shots = place.sound / "shots"
