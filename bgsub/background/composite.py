@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,7 +114,7 @@ def plates_of(
     scene: Scene,
     pictures: Bytes,
     empty: Flags,
-    small: Sequence[Bytes] | None = None,
+    small: Bytes | None = None,
     each: Callable[..., Iterable[Any]] = map,
     *,
     fill: bool = True,
@@ -128,7 +128,7 @@ def plates_of(
         Overwritten: they are moved to one place and brought into one light.
     empty : ndarray of shape (n, h, w), bool
         Where they show no object.
-    small : sequence of ndarray of uint8, shape (h', w', 3), optional
+    small : ndarray of uint8, shape (n, h', w', 3), optional
         The same at the working size.
     each : callable, optional
         `map`, or what does the same in threads.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -142,8 +141,6 @@ class Background:
     ) -> None:
         self.states, self.registration, self.shake = states, registration, shake
         self._latest: tuple[tuple[Bytes, Hypothesis], ...] = ()
-        # State and light of every frame that is still in use: to fit them is most of the work.
-        self._lights: dict[int, tuple[weakref.ref[Bytes], int, Light]] = {}
 
     @classmethod
     def learn(
@@ -177,25 +174,14 @@ class Background:
             if known is frame:
                 return found
         aligned = align(self.registration, frame)
-        state, light = self._light_of(frame, aligned.frame)
-        plates = self.states[state]
+        small = thumbnail(aligned.frame)
+        lights = [fit_light(small, state.thumbnail) for state in self.states]
+        best = max(range(len(lights)), key=lambda i: lights[i].explained)
+        plates, light = self.states[best], lights[best]
         first, second = (lit(one, light) for one in plates.colors)
         found = Hypothesis(aligned, first, second, plates, light)
         self._latest = ((frame, found), *self._latest[: _THREADS - 1])
         return found
-
-    def _light_of(self, frame: Bytes, aligned: Bytes) -> tuple[int, Light]:
-        """Return the state that explains most of a frame, and its light relative to the state."""
-        key = id(frame)
-        known = self._lights.get(key)
-        if known is not None and known[0]() is frame:
-            return known[1:]
-        small = thumbnail(aligned)
-        lights = [fit_light(small, state.thumbnail) for state in self.states]
-        best = max(range(len(lights)), key=lambda i: lights[i].explained)
-        gone = weakref.ref(frame, lambda _: self._lights.pop(key, None))
-        self._lights[key] = gone, best, lights[best]
-        return best, lights[best]
 
     def aligned(self, frame: Bytes) -> Bytes:
         """Return a frame, (h, w, 3) at the working size, moved to the reference."""

@@ -102,16 +102,16 @@ class MaskModel(Segmenter):
 
     def compose(self, sample: Sample, each: Callable[..., Iterable[Any]] = map) -> None:
         """Compose the empty scene of each state; the frames kept at their size are used up."""
-        small = list(sample.small[sample.kept])
 
         def empty(index: int) -> Flags:
-            own = small[index]
+            own = sample.small[sample.kept[index]]
             said = answer(self.scene.background, self.scene.background.of(own), None)
             chance = enlarged(np.maximum(said.objects, said.shadows), sample.full[index], own)
             hidden = (chance > _SUSPECT).astype(np.uint8)
             return np.asarray(cv2.dilate(hidden, np.ones((3, 3), np.uint8)) == 0)
 
         shown = np.stack(list(each(empty, range(len(sample.kept)))))
+        small = sample.small[sample.kept]
         plates = plates_of(self.scene, sample.full, shown, small, each, fill=False)
         self.scene.plates = [_colored(plate.picture) for plate in plates]
 
