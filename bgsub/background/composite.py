@@ -40,11 +40,15 @@ def put_median(plate: Bytes, frames: Bytes, shown: Flags, least: int = ENOUGH) -
         enough = counts >= least
         if not enough.any():
             continue
-        values = np.where(here, frames[:, rows], np.uint8(_HIDDEN))
+        # All bits are set by OpenCV, in a fifth of the time of `numpy.where` over colours.
+        hidden = np.where(shown[:, rows], np.uint8(0), np.uint8(_HIDDEN))
+        channels = frames[0, 0, 0].size
+        each = zip(frames[:, rows], hidden, strict=True)
+        values = np.stack([cv2.bitwise_or(one, cv2.merge([bits] * channels)) for one, bits in each])
         np.copyto(plate[rows], _of_rank(values, (counts - 1) // 2), where=enough)
 
 
-def _of_rank(values: Bytes, ranks: NDArray[np.int64]) -> Bytes:
+def _of_rank(values: Bytes, ranks: NDArray[np.integer[Any]]) -> Bytes:
     """Return of each column of bytes the one of a rank, bit by bit, in a tenth of a sort's time.
 
     `values` are of shape (n, …), `ranks` broadcast to (…).
@@ -53,6 +57,7 @@ def _of_rank(values: Bytes, ranks: NDArray[np.int64]) -> Bytes:
     below = np.empty(found.shape, np.bool_)
     # Bytes are added to bytes in a fraction of the time that converting them takes.
     counts = np.uint8 if len(values) < 1 << 8 else np.uint16
+    ranks = ranks.astype(counts)
     for bit in (128, 64, 32, 16, 8, 4, 2, 1):
         least = found | np.uint8(bit)
         smaller = np.zeros(found.shape, counts)
