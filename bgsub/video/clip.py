@@ -18,18 +18,18 @@ from av.video.stream import VideoStream
 
 from bgsub.errors import InputError, OutputError
 from bgsub.video import pyav
-from bgsub.video.film import VideoFileSource
-from bgsub.video.frames import Bytes, Frame, Layout
-from bgsub.video.pyav import seek, stamp_of
-from bgsub.video.sink import (
+from bgsub.video.container import (
     FrameClock,
     VideoKind,
     check_count,
     count_frames,
     open_container,
-    open_sink,
     output_error,
 )
+from bgsub.video.film import VideoFileSource
+from bgsub.video.frames import Bytes, Frame, Layout
+from bgsub.video.pyav import seek, stamp_of
+from bgsub.video.sink import open_sink
 
 _ENCODED = ("width", "height", "extradata")
 """What parts of one video must have in common."""

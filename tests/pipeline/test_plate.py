@@ -36,6 +36,12 @@ def test_nobody_is_on_it(color):
     assert plate.hardly_seen == plate.doubtful == 0
 
 
+def test_it_is_the_median_of_what_is_seen():
+    frames, _ = film(91, walker=False)
+    (plate,) = empty_scene(frames[..., ::-1])
+    assert np.abs(plate.picture - np.median(frames, axis=0)).max() <= 0.5
+
+
 def test_places_where_a_queue_never_ends_are_told():
     frames, _ = film(walker=False)
     rng = np.random.default_rng(1)

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.errors import OutputError
+from bgsub.video.container import FrameClock, count_frames
 from bgsub.video.frames import Layout
 from bgsub.video.images import read_image
-from bgsub.video.sink import SUFFIXES, FrameClock, count_frames, open_sink
+from bgsub.video.sink import SUFFIXES, open_sink
 from tests.video.ranges import COMPRESS_CHROMA, COMPRESS_LUMA
 
 RNG = np.random.default_rng(3)
