@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.scene import Scene
+from bgsub.background.scene import Scene, Shown
 from bgsub.video.frames import Bytes
 
 if TYPE_CHECKING:
@@ -71,7 +71,12 @@ class Backdrop:
         return np.asarray(np.linalg.solve(seen, projected - components @ away))
 
     def compose(
-        self, row: Bytes, mask: Bytes, estimate: Bytes, rested: Bytes | None = None
+        self,
+        row: Bytes,
+        mask: Bytes,
+        shown: Shown,
+        estimate: Bytes,
+        rested: Bytes | None = None,
     ) -> Bytes:
         """Correct a background by what the local model knows of its places.
 
@@ -83,7 +88,7 @@ class Backdrop:
         layout, hidden = self._layout, _grown(mask)
         unlike = hidden if rested is None else _united(hidden, _grown(rested))
         planes, estimated = layout.planes(row), layout.planes(estimate)
-        usual = layout.planes(self._usual_colors(row))
+        usual = layout.planes(self._usual_colors(shown))
         like = _unmarked(unlike)
         lit = _in_light_of(planes, estimated, usual, like)
         waves, nearer, apart = _compare(planes[0], estimated[0], lit[0], like)
@@ -96,13 +101,11 @@ class Backdrop:
             _paste(layout.planes(composed), others, self._among_fitted(where))
         return composed
 
-    def _usual_colors(self, row: Bytes) -> Bytes:
+    def _usual_colors(self, shown: Shown) -> Bytes:
         """Return the usual colours of the state of the scene that a frame shows, where it lies."""
         if self._local.background.registration is not None:
-            return self._layout.pack(self._local.background_of(self._layout.seen(row)))
-        if len(self._usual) == 1:
-            return self._usual[0]
-        return self._usual[self._local.state_of(self._layout.seen(row))[0]]
+            return self._layout.pack(self._local.background_of(shown))
+        return self._usual[shown.state]
 
     def _among_fitted(self, where: Bytes) -> Bytes:
         """Leave pixels that took part in the fit; the others have the frame's own colours."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import cv2
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from bgsub.background.camera import moved
 from bgsub.background.light import lit
-from bgsub.background.scene import Scene
+from bgsub.background.scene import Scene, Shown
 from bgsub.video.frames import Bytes
 
 Flags = NDArray[np.bool_]
@@ -39,11 +40,15 @@ def put_median(plate: Bytes, frames: Bytes, shown: Flags, least: int = ENOUGH) -
         enough = counts >= least
         if not enough.any():
             continue
-        values = np.where(here, frames[:, rows], np.uint8(_HIDDEN))
+        # All bits are set by OpenCV, in a fifth of the time of `numpy.where` over colours.
+        hidden = np.where(shown[:, rows], np.uint8(0), np.uint8(_HIDDEN))
+        channels = frames[0, 0, 0].size
+        each = zip(frames[:, rows], hidden, strict=True)
+        values = np.stack([cv2.bitwise_or(one, cv2.merge([bits] * channels)) for one, bits in each])
         np.copyto(plate[rows], _of_rank(values, (counts - 1) // 2), where=enough)
 
 
-def _of_rank(values: Bytes, ranks: NDArray[np.int64]) -> Bytes:
+def _of_rank(values: Bytes, ranks: NDArray[np.integer[Any]]) -> Bytes:
     """Return of each column of bytes the one of a rank, bit by bit, in a tenth of a sort's time.
 
     `values` are of shape (n, …), `ranks` broadcast to (…).
@@ -52,6 +57,7 @@ def _of_rank(values: Bytes, ranks: NDArray[np.int64]) -> Bytes:
     below = np.empty(found.shape, np.bool_)
     # Bytes are added to bytes in a fraction of the time that converting them takes.
     counts = np.uint8 if len(values) < 1 << 8 else np.uint16
+    ranks = ranks.astype(counts)
     for bit in (128, 64, 32, 16, 8, 4, 2, 1):
         least = found | np.uint8(bit)
         smaller = np.zeros(found.shape, counts)
@@ -114,7 +120,7 @@ def plates_of(
     scene: Scene,
     pictures: Bytes,
     empty: Flags,
-    small: Bytes | None = None,
+    found: Sequence[Shown],
     each: Callable[..., Iterable[Any]] = map,
     *,
     fill: bool = True,
@@ -128,8 +134,8 @@ def plates_of(
         Overwritten: they are moved to one place and brought into one light.
     empty : ndarray of shape (n, h, w), bool
         Where they show no object.
-    small : ndarray of uint8, shape (n, h', w', 3), optional
-        The same at the working size.
+    found : sequence of Shown
+        What each shows of the scene.
     each : callable, optional
         `map`, or what does the same in threads.
     fill : bool, optional
@@ -138,8 +144,7 @@ def plates_of(
     shown = np.empty_like(empty)
 
     def place(i: int) -> int:
-        own = None if small is None else small[i]
-        state, light, motion = scene.state_of(pictures[i], own)
+        state, light, motion = found[i]
         shown[i] = moved(empty[i].view(np.uint8), motion) > 0
         aligned = moved(pictures[i], motion)
         if aligned.ndim == 3:
@@ -166,7 +171,7 @@ def plates_of(
             put_median(picture, members, free, min(ENOUGH, len(members)))
         alike = np.zeros_like(seen)
         for member in members:
-            apart = cv2.absdiff(member, picture)
-            alike += (apart if apart.ndim == 2 else apart.max(axis=-1)) <= _LIKE
+            channels = cv2.split(cv2.absdiff(member, picture))
+            alike += np.asarray(reduce(cv2.max, channels)) <= _LIKE
         plates.append(Plate(picture, seen, alike, len(members)))
     return plates

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -14,11 +14,19 @@ from bgsub.background.light import Light, lit
 from bgsub.background.plates import (
     NOISE_UNIT,
     Background,
-    Plates,
+    Hypothesis,
     at_working_size,
     working_size,
 )
 from bgsub.video.frames import Bytes
+
+
+class Shown(NamedTuple):
+    """What a frame shows of a scene: number of the state, from 0, light, and how the frame lies."""
+
+    state: int
+    light: Light
+    motion: Motion
 
 
 class Scene:
@@ -31,26 +39,26 @@ class Scene:
         self.background, self.plates, self.shape = background, plates, shape
         self._enlarged: dict[int, Bytes] = {}
 
-    def number_of(self, state: Plates) -> int:
-        """Return the number of a state, from 0."""
-        return next(i for i, one in enumerate(self.background.states) if one is state)
-
     @property
     def factors(self) -> tuple[float, float]:
         """Pixels of a frame for one of the working size, across and down."""
         height, width = working_size(*self.shape)
         return self.shape[1] / width, self.shape[0] / height
 
-    def state_of(self, frame: Bytes, small: Bytes | None = None) -> tuple[int, Light, Motion]:
-        """Return the state of the scene that a frame shows, its light, and how it lies."""
-        found = self.background.of(at_working_size(frame) if small is None else small)
-        state = self.number_of(found.plates)
-        return state, found.light, found.aligned.motion.scaled(*self.factors)
+    def shown_in(self, frame: Bytes) -> Shown:
+        """Return what a frame, of any size, shows of the scene."""
+        return self.shown(self.background.of(at_working_size(frame)))
 
-    def background_of(self, frame: Bytes, small: Bytes | None = None) -> Bytes:
+    def shown(self, found: Hypothesis) -> Shown:
+        """Return what the frame of a hypothesis shows of the scene."""
+        states = enumerate(self.background.states)
+        state = next(i for i, one in states if one is found.plates)
+        return Shown(state, found.light, found.aligned.motion.scaled(*self.factors))
+
+    def background_of(self, shown: Shown) -> Bytes:
         """Return the empty scene as a frame would show it, (h, w, 3) BGR."""
-        state, light, motion = self.state_of(frame, small)
-        return np.asarray(moved_back(lit(self.plate(state), light), motion), np.uint8)
+        picture = lit(self.plate(shown.state), shown.light)
+        return np.asarray(moved_back(picture, shown.motion), np.uint8)
 
     def plate(self, state: int = 0) -> Bytes:
         """Return the empty scene in a state, (h, w, 3): the commonest colours if none is kept."""

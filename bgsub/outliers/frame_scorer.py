@@ -297,11 +297,24 @@ def measure(
     scorer: FrameScorer, pictures: Singles, changes: Singles, left_out: Floats | Singles
 ) -> Floats:
     """Compute √r and the highest value of each window of m frames, in their own units."""
+    totals, deviations = deviate(scorer, pictures, changes, left_out)
+    return measured(scorer, totals, deviations)
+
+
+def deviate(
+    scorer: FrameScorer, pictures: Singles, changes: Singles, left_out: Floats | Singles
+) -> tuple[list[float], Singles]:
+    """Compute √r of m frames, and |residual| in units of `reach`, (m, h, w)."""
     residuals = own_residuals(scorer, pictures, changes, left_out)
     # One by one: a sum is rounded in an order of its own.
     totals = [np.sqrt(flat @ flat) for flat in residuals.reshape(len(residuals), -1)]
     residuals /= scorer.reach
-    places = [highest(residuals, window, scorer.light.step) for window in scorer.windows]
+    return totals, residuals
+
+
+def measured(scorer: FrameScorer, totals: list[float], deviations: Singles) -> Floats:
+    """Return what `measure` does of frames whose deviations are known."""
+    places = [highest(deviations, window, scorer.light.step) for window in scorer.windows]
     return np.column_stack([totals, *places]).astype(np.float64)
 
 
@@ -350,7 +363,7 @@ def scorer_bytes(pixels: int, n_frames: int, k: int, threads: int) -> tuple[int,
     small = pixels // factor**2
     pictures = min(n_frames, LEVEL_FRAMES) * small * (1 if factor == 1 else 2)
     sums = 4 * (2 * (k + 1) + 1 + _PASSING_PICTURES) * small
-    places = min(n_frames, NOISE_FRAMES) * small * (2 + 4)
+    places = min(n_frames, NOISE_FRAMES) * small * (4 + 4)
     light = 4 * (2 * k + 6 + 4) * small
     working = threads * (_WORKING_PICTURES * 4 * small + 4 * pixels)
     return pictures + sums + working, pictures + sums + places + light + working

@@ -17,9 +17,10 @@ from bgsub.outliers.frame_scorer import (
     FrameScorer,
     Window,
     chosen_medians,
+    deviate,
     excess,
     measure,
-    own_residuals,
+    measured,
     restlessness,
     window_sizes,
     windowed,
@@ -50,8 +51,8 @@ _LEAST_SCALE = 0.7
 # Least scale of the highest of their scores: where all are at their floors, it strays further.
 _LEAST_LOCAL_SCALE = 1.03
 
-# Grey levels and deviations are kept as whole multiples of these: NumPy takes ten times as long to
-# make float16 of float32 and back.
+# Grey levels are kept as whole multiples of the first, as NumPy takes ten times as long to make
+# float16 of float32 and back; deviations are learned from as multiples of the second.
 _LEVEL, _DEVIATION = 1 / 256, 1 / 128
 
 # A pixel that lies at an end of the camera's range in this share of the clean frames is clipped.
@@ -108,6 +109,7 @@ class ScorerLearner:
         self._kept = np.empty((self._chosen.size, *shape), dtype=kind)
         self._clipped_frames = np.zeros((2, *shape), dtype=np.uint16)
         self._clipped_shares = np.zeros((2, *shape), dtype=np.float32)
+        self._noisy = _evenly(np.arange(self._chosen.size), NOISE_FRAMES)
 
     def add(self, start: int, rows: Bytes) -> None:
         """Pass the fitted frames start, start + 1, …; shape (m, size). Blocks come in order."""
@@ -150,34 +152,41 @@ class ScorerLearner:
         start = FrameScorer(light, np.ones(shape, np.float32), 1e9, (), CleanLevel(0.0, 1.0))
         left_out = self._fitted.left_out[self._chosen].astype(np.float32)
         changes = self._changes(light)
-        return self._with_levels(self._with_places(start, changes, left_out), changes, left_out)
+        deviations = np.empty((self._noisy.size, *shape), dtype=np.float32)
+        scorer, totals = self._with_places(start, changes, left_out, deviations)
+        return self._with_levels(scorer, changes, left_out, totals, deviations)
 
-    def _with_places(self, start: FrameScorer, changes: Singles, left_out: Singles) -> FrameScorer:
-        """Add the noise of every pixel, and what is usual in windows around it."""
-        noisy = _evenly(np.arange(self._chosen.size), NOISE_FRAMES)
-        shape = self._inside.shape
-        packed = np.empty((noisy.size, *shape), dtype=np.uint16)
+    def _with_places(
+        self, start: FrameScorer, changes: Singles, left_out: Singles, deviations: Singles
+    ) -> tuple[FrameScorer, list[float]]:
+        """Add the noise of every pixel, and what is usual in windows around it.
 
-        def own(scorer: FrameScorer, i: int) -> None:
-            one = noisy[i]
-            picture = self._picture(one)
-            (residual,) = own_residuals(scorer, picture[None], changes[[one]], left_out[[one]])
-            packed[i] = _packed(residual / scorer.reach, _DEVIATION)
+        Writes the deviations of some frames, and returns their √r too.
+        """
+
+        def own(scorer: FrameScorer, i: int) -> float:
+            one = self._noisy[[i]]
+            picture = self._picture(one[0])[None]
+            (total,), deviations[[i]] = deviate(scorer, picture, changes[one], left_out[one])
+            return total
 
         # The noise is what movement leaves, judged as at a noise of one grey level: with all of the
         # residuals, a curtain would be noise itself, and less of its gusts would be movement.
-        self._workers.each(partial(own, start), range(noisy.size))
-        noise = _quantiles(packed, (0.5,))[0] * np.float32(_DEVIATION / NORMAL_MAD)
+        self._workers.each(partial(own, start), range(len(deviations)))
+        for one in deviations:
+            one[...] = _rounded(one)
+        noise = _quantiles(deviations, (0.5,))[0] * np.float32(1 / NORMAL_MAD)
         clipped = start.light.clipped.any(axis=0)
         if clipped.any() and not clipped.all():
             # In another light they have the noise of the others.
             noise[clipped] = np.maximum(noise[clipped], np.median(noise[~clipped]))
         start = replace(start, noise=np.maximum(noise, np.float32(_LEAST_NOISE)))
-        medians = [chosen_medians(start, _unpacked(one, _DEVIATION)[None]).item() for one in packed]
+        medians = [chosen_medians(start, one[None]).item() for one in deviations]
         start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))
-        self._workers.each(partial(own, start), range(noisy.size))
-        windows = tuple(self._window(packed, start, *size) for size in window_sizes(*shape))
-        return replace(start, windows=windows)
+        totals = list(self._workers.map(partial(own, start), range(len(deviations))))
+        sizes = window_sizes(*self._inside.shape)
+        windows = tuple(self._window(deviations, start, *size) for size in sizes)
+        return replace(start, windows=windows), totals
 
     def _picture(self, index: int) -> Singles:
         """One of the frames that were kept, 0 where it does not count."""
@@ -195,15 +204,13 @@ class ScorerLearner:
 
         return np.concatenate(list(self._workers.map(some, range(0, len(coefficients), BATCH))))
 
-    def _window(
-        self, deviations: NDArray[np.uint16], scorer: FrameScorer, side: int, factor: int
-    ) -> Window:
+    def _window(self, deviations: Singles, scorer: FrameScorer, side: int, factor: int) -> Window:
         """Median and spread of the mean of a window at every pixel."""
         reach = windowed(scorer.reach, side, factor)
         means = np.empty((len(deviations), *reach.shape), dtype=np.float32)
 
         def average(i: int) -> None:
-            means[i] = windowed(_unpacked(deviations[i], _DEVIATION), side, factor)
+            means[i] = windowed(_rounded(deviations[i]), side, factor)
 
         self._workers.each(average, range(len(means)))
         usual, high = _quantiles(means, (0.5, 0.9))
@@ -217,23 +224,34 @@ class ScorerLearner:
         quantiles = [restlessness(excess(one[None], window), window, step).item() for one in means]
         return replace(window, restless=max(float(np.median(quantiles)), 0.5))
 
-    def _with_levels(self, scorer: FrameScorer, changes: Singles, left_out: Singles) -> FrameScorer:
-        """Add where the statistics of clean frames lie."""
+    def _with_levels(
+        self,
+        scorer: FrameScorer,
+        changes: Singles,
+        left_out: Singles,
+        totals: list[float],
+        deviations: Singles,
+    ) -> FrameScorer:
+        """Add where the statistics of clean frames lie; those of some frames are known."""
+        places = {int(one): place for place, one in enumerate(self._noisy)}
 
         def one(i: int) -> Floats:
+            if i in places:
+                place = places[i]
+                return measured(scorer, [totals[place]], deviations[[place]])
             return measure(scorer, self._picture(i)[None], changes[[i]], left_out[[i]])
 
         values = np.concatenate(list(self._workers.map(one, range(self._chosen.size))))
         self.measured = np.full((len(self._fitted.support), values.shape[1]), np.nan)
         self.measured[self._chosen] = values
-        totals, places = values[:, 0], values[:, 1:]
+        errors, highest = values[:, 0], values[:, 1:]
         windows = tuple(
-            replace(window, level=clean_level(highest, _LEAST_SCALE))
-            for window, highest in zip(scorer.windows, places.T, strict=True)
+            replace(window, level=clean_level(tops, _LEAST_SCALE))
+            for window, tops in zip(scorer.windows, highest.T, strict=True)
         )
-        least = score_scale(*location_and_scale(totals), int(self._inside.sum()))
-        scorer = replace(scorer, windows=windows, level=clean_level(totals, least))
-        local = clean_level(scorer.highest_of(places), _LEAST_LOCAL_SCALE)
+        least = score_scale(*location_and_scale(errors), int(self._inside.sum()))
+        scorer = replace(scorer, windows=windows, level=clean_level(errors, least))
+        local = clean_level(scorer.highest_of(highest), _LEAST_LOCAL_SCALE)
         return replace(scorer, place_level=local)
 
 
@@ -248,6 +266,12 @@ def _packed(values: Singles, unit: float) -> NDArray[np.uint16]:
     """Pack values from 0 as multiples of a unit; what is too large is the largest that there is."""
     multiples = values * np.float32(1 / unit) + np.float32(0.5)
     return np.asarray(np.minimum(multiples, 65535, out=multiples).astype(np.uint16))
+
+
+def _rounded(deviations: Singles) -> Singles:
+    """Round to whole multiples of a small unit, which bounds them too."""
+    multiples = np.floor(deviations * np.float32(1 / _DEVIATION) + np.float32(0.5))
+    return np.asarray(np.minimum(multiples, 65535) * np.float32(_DEVIATION), dtype=np.float32)
 
 
 def _unpacked(packed: NDArray[np.unsignedinteger[Any]], unit: float) -> Singles:

@@ -220,7 +220,10 @@ class Loop:
 
         def compose(pair: tuple[SceneFrame, Bytes | None]) -> Bytes:
             frame, rested = pair
-            return backdrop.compose(frame.row, frame.mask, frame.own, rested)
+            shown = frame.result.shown
+            if shown is None:
+                raise RuntimeError("a mask that was made without the scene")
+            return backdrop.compose(frame.row, frame.mask, shown, frame.own, rested)
 
         pairs = zip_longest(frames, absorbed)
         for frame, background in zip(frames, self._if_large(compose, pairs), strict=True):

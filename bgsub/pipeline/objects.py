@@ -84,7 +84,7 @@ class ObjectsOutput(Sink):
             frame.mask,
             picture=frame.seen,
             luma=frame.layout.luma(frame.row),
-            background=self._scene.background_of(frame),
+            background=self._scene.background_of(frame, frame.result.shown),
             scores=frame.scores,
             score_level=self._score_level,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from bgsub.background.composite import plates_of
 from bgsub.background.sample import Sample
-from bgsub.background.scene import Scene, pixels_inside
+from bgsub.background.scene import Scene, Shown, pixels_inside
 from bgsub.errors import UsageError
 from bgsub.fit.store import FrameStore
 from bgsub.options import ProgressCallback, RunOptions
@@ -65,22 +66,23 @@ class LearnedScene:
         """What was learned, as JSON values for run.json."""
         return {"mask_notes": []} if self.local is None else self.local.facts()
 
-    def background_of(self, frame: FrameView) -> Bytes:
+    def background_of(self, frame: FrameView, shown: Shown | None) -> Bytes:
         """Return what the mask of a frame is cut against, (h, w, 3) BGR or (h, w) grey."""
-        if self.local is not None:
-            return self.local.background_of(frame.seen, frame.small)
+        if self.local is not None and shown is not None:
+            return self.local.background_of(shown)
         if frame.background is None:
             raise RuntimeError("no background was asked for")
         return frame.layout.to_bgr(frame.background)
 
-    def empty_scene(self, pictures: Bytes, empty: Flags) -> Bytes:
+    def empty_scene(self, pictures: Bytes, empty: Flags, shown: Sequence[Shown]) -> Bytes:
         """Return one picture of the scene without its objects.
 
         The pictures, (n, h, w, 3) BGR or (n, h, w) grey, are spread over the video, and are
-        overwritten; `empty` is where their masks show no object.
+        overwritten; `empty` is where their masks show no object, `shown` what masks that are made
+        with hypotheses know of each.
         """
         if self.local is not None:
-            return plates_of(self.local, pictures, empty)[0].picture
+            return plates_of(self.local, pictures, empty, shown)[0].picture
         if self.background is None:
             raise RuntimeError("a scene of which nothing is learned")
         center = np.clip(np.rint(self.background.center), 0, 255).astype(np.uint8)

@@ -11,6 +11,7 @@ from bgsub.background.composite import Plate, plates_of
 from bgsub.background.plates import at_working_size
 from bgsub.background.sample import MOST_FRAMES as SAMPLED
 from bgsub.background.sample import full_frames
+from bgsub.background.scene import Shown
 from bgsub.errors import UsageError
 from bgsub.options import SourceOptions
 from bgsub.pipeline.loop import SceneFrame, Sink
@@ -55,9 +56,15 @@ def empty_scene(
         small = np.stack([at_working_size(pictures[row]) for row in rows])
         model = MaskModel.learned(small, (height, width), each=workers.map)
         del small
-        masks = workers.map(lambda one: model.look(one, with_scores=False).mask == 0, pictures)
-        empty = np.stack(list(masks))
-    return plates_of(model.scene, pictures, empty)
+
+        def look(picture: Bytes) -> tuple[NDArray[np.bool_], Shown | None]:
+            seen = model.look(picture, with_scores=False)
+            return seen.mask == 0, seen.shown
+
+        masks, shown = zip(*workers.map(look, pictures), strict=True)
+        empty = np.stack(masks)
+        del masks
+    return plates_of(model.scene, pictures, empty, shown)
 
 
 def frames_looked_at(height: int, width: int) -> int:
@@ -77,6 +84,7 @@ class StillOutput(Sink):
         self._path, self._scene = path, scene
         self._pictures: Bytes | None = None
         self._empty: NDArray[np.bool_] = np.empty(0, np.bool_)
+        self._shown: list[Shown | None] = []
         self._passed, self._kept, self._every = 0, 0, 1
 
     def write(self, frame: SceneFrame, prepared: None) -> None:
@@ -91,6 +99,7 @@ class StillOutput(Sink):
             self._empty = np.empty((most, *frame.mask.shape), np.bool_)
         if self._kept == len(self._pictures):
             self._kept, self._every = (self._kept + 1) // 2, 2 * self._every
+            self._shown = self._shown[::2]
             for kept in (self._pictures, self._empty):
                 for i in range(1, self._kept):
                     kept[i] = kept[2 * i]
@@ -98,11 +107,13 @@ class StillOutput(Sink):
                 return
         self._pictures[self._kept] = frame.picture
         np.equal(frame.mask, 0, out=self._empty[self._kept])
+        self._shown.append(frame.result.shown)
         self._kept += 1
 
     def close(self) -> None:
         """Write the picture."""
         if self._pictures is not None:
             pictures, empty = self._pictures[: self._kept], self._empty[: self._kept]
-            write_image(self._path, self._scene.empty_scene(pictures, empty))
+            shown = [one for one in self._shown if one is not None]
+            write_image(self._path, self._scene.empty_scene(pictures, empty, shown))
         self._pictures = None

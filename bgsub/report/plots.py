@@ -54,7 +54,7 @@ def render(
         # Otherwise Matplotlib draws all of it once more, only to lay it out.
         if (layout := figure.get_layout_engine()) is not None:
             layout.execute(figure)
-        figure.set_layout_engine("none")
+        figure.set_layout_engine(None)  # "none" leaves a place for one, and all is drawn twice
         file = io.BytesIO()
         figure.savefig(file, format=plot_format, dpi=_DPI, metadata=metadata)
     return file.getvalue()

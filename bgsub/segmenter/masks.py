@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bgsub.background.composite import plates_of
 from bgsub.background.plates import Background, at_working_size
 from bgsub.background.sample import Sample
-from bgsub.background.scene import Scene
+from bgsub.background.scene import Scene, Shown
 from bgsub.segmenter.network import Answer, answer, enlarged, marked
 from bgsub.segmenter.protocol import (
     Flags,
@@ -103,16 +103,17 @@ class MaskModel(Segmenter):
     def compose(self, sample: Sample, each: Callable[..., Iterable[Any]] = map) -> None:
         """Compose the empty scene of each state; the frames kept at their size are used up."""
 
-        def empty(index: int) -> Flags:
+        def empty(index: int) -> tuple[Flags, Shown]:
             own = sample.small[sample.kept[index]]
-            said = answer(self.scene.background, self.scene.background.of(own), None)
+            found = self.scene.background.of(own)
+            said = answer(self.scene.background, found, None)
             chance = enlarged(np.maximum(said.objects, said.shadows), sample.full[index], own)
             hidden = (chance > _SUSPECT).astype(np.uint8)
-            return np.asarray(cv2.dilate(hidden, np.ones((3, 3), np.uint8)) == 0)
+            grown = cv2.dilate(hidden, np.ones((3, 3), np.uint8))
+            return np.asarray(grown == 0), self.scene.shown(found)
 
-        shown = np.stack(list(each(empty, range(len(sample.kept)))))
-        small = sample.small[sample.kept]
-        plates = plates_of(self.scene, sample.full, shown, small, each, fill=False)
+        flags, shown = zip(*each(empty, range(len(sample.kept))), strict=True)
+        plates = plates_of(self.scene, sample.full, np.stack(flags), shown, each, fill=False)
         self.scene.plates = [_colored(plate.picture) for plate in plates]
 
     def mask(
@@ -148,14 +149,15 @@ class MaskModel(Segmenter):
         if it is known, and `before` the frame before it at that size: without one nothing moves.
         """
         small = at_working_size(frame) if small is None else small
-        said = answer(self.scene.background, self.scene.background.of(small), before)
+        found = self.scene.background.of(small)
+        said, shown = answer(self.scene.background, found, before), self.scene.shown(found)
         chances = said.objects
         if self.options.shadows == "keep":
             chances = np.maximum(chances, said.shadows)
         confidence = _expected_f(chances, chances >= self._level)
         if not with_scores and not with_shadows and float(chances.max()) < self._level:
             mask, left = np.zeros(self.scene.shape, np.uint8), self._left_out(said, 0.0)
-            return MaskResult(mask, confidence=confidence, left_out=left)
+            return MaskResult(mask, confidence=confidence, left_out=left, shown=shown)
         scores = shadows = None
         if with_scores:
             wide = enlarged(chances, frame, small)
@@ -170,7 +172,7 @@ class MaskModel(Segmenter):
         left = self._left_out(said, self._clean(mask))
         if with_shadows:
             shadows = (enlarged(said.shadows, frame, small) >= self._level) & (mask == 0)
-        return MaskResult(mask, scores, confidence, shadows, left)
+        return MaskResult(mask, scores, confidence, shadows, left, shown)
 
     def _left_out(self, said: Answer, speck: float) -> LeftOut:
         """Return the shares of a frame that other options would mark."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bgsub.background.plates import at_working_size
 from bgsub.background.render import largest_difference
 from bgsub.background.sample import Sample
-from bgsub.background.scene import Scene
+from bgsub.background.scene import Scene, Shown
 from bgsub.video.frames import Bytes, Layout
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ class MaskResult(NamedTuple):
     shadows : ndarray of bool, shape (h, w), or None
         Cast shadows.
     left_out : LeftOut or None
+    shown : Shown or None
+        What the frame shows of the scene; None where masks are made without.
     """
 
     mask: Bytes
@@ -73,6 +75,7 @@ class MaskResult(NamedTuple):
     confidence: float | None = None
     shadows: Flags | None = None
     left_out: LeftOut | None = None
+    shown: Shown | None = None
 
 
 class FrameView:

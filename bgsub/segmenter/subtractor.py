@@ -251,7 +251,8 @@ class Subtractor:
         """
         if frame is None:
             return self.getBackgroundImage()
-        picture = self._learned().scene.background_of(self._checked(frame))
+        scene = self._learned().scene
+        picture = scene.background_of(scene.shown_in(self._checked(frame)))
         if self._is_grey:
             return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), np.uint8)
         return picture

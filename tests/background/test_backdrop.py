@@ -31,7 +31,7 @@ def make(kind, pixel_mask=None):
     colors = shown if shown.ndim == 3 else np.stack([shown] * 3, axis=2)
     small = np.stack([at_working_size(colors)] * 3)
     local = Scene(Background.learn(small), [colors], (HEIGHT, WIDTH))
-    model = BackgroundModel(
+    return BackgroundModel(
         layout=layout,
         center=center,
         components=wave,
@@ -47,7 +47,12 @@ def make(kind, pixel_mask=None):
         geometry={},
         facts={},
     )
-    return model, Backdrop(model, local)
+
+
+def compose(model, row, mask, estimate, rested=None, local=None):
+    local = local or model.local
+    shown = local.shown_in(model.layout.seen(row))
+    return Backdrop(model, local).compose(row, mask, shown, estimate, rested)
 
 
 def frame_of(model, amount, thing=None):
@@ -71,7 +76,8 @@ def projected(model, row):
 
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
 def test_coefficients_are_those_of_what_is_seen(kind):
-    model, backdrop = make(kind)
+    model = make(kind)
+    backdrop = Backdrop(model, model.local)
     row = frame_of(model, 300.0, thing=250)
     wrong = projected(model, row)
     assert abs(wrong[0] - 300) > 100
@@ -79,7 +85,8 @@ def test_coefficients_are_those_of_what_is_seen(kind):
 
 
 def test_without_a_mask_coefficients_are_the_projection():
-    model, backdrop = make("yuv420")
+    model = make("yuv420")
+    backdrop = Backdrop(model, model.local)
     row = frame_of(model, -120.0)
     own = projected(model, row)
     nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
@@ -91,7 +98,8 @@ def test_without_a_mask_coefficients_are_the_projection():
 def test_pixels_that_were_never_fitted_are_not_taken_off():
     fitted = np.zeros((HEIGHT, WIDTH), bool)
     fitted[:10] = True
-    model, backdrop = make("yuv420", fitted)
+    model = make("yuv420", fitted)
+    backdrop = Backdrop(model, model.local)
     row = frame_of(model, 90.0, thing=255)
     own = projected(model, row)
     np.testing.assert_array_equal(backdrop.coefficients(row, mask_of_thing(), own), own)
@@ -103,9 +111,9 @@ def pictures(model, *rows):
 
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
 def test_an_estimate_that_fits_the_frame_stays(kind):
-    model, backdrop = make(kind)
+    model = make(kind)
     estimate = frame_of(model, 300.0)
-    composed = backdrop.compose(frame_of(model, 300.0, thing=250), mask_of_thing(), estimate)
+    composed = compose(model, frame_of(model, 300.0, thing=250), mask_of_thing(), estimate)
     assert np.abs(estimate - model.center).max() > 4
     composed, estimate = pictures(model, composed, estimate)
     away = np.abs(composed - estimate)
@@ -116,40 +124,40 @@ def test_an_estimate_that_fits_the_frame_stays(kind):
 
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
 def test_an_estimate_that_fits_less_than_the_place_does_not(kind):
-    model, backdrop = make(kind)
+    model = make(kind)
     nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
     row, faded = frame_of(model, 0.0), frame_of(model, 0.0)
     faded[: model.layout.size] += 6
-    composed, true = pictures(model, backdrop.compose(row, nothing, faded), row)
+    composed, true = pictures(model, compose(model, row, nothing, faded), row)
     assert np.abs(composed - true).max() <= 1
 
 
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
 def test_behind_objects_a_place_is_in_the_light_of_the_frame(kind):
-    model, backdrop = make(kind)
+    model = make(kind)
     usual = frame_of(model, 0.0)
     row = (usual.astype(int) + 30).astype(np.uint8)
     bright = row.copy()
     model.layout.luma(row)[THING] = 255
-    composed, bright = pictures(model, backdrop.compose(row, mask_of_thing(), bright), bright)
+    composed, bright = pictures(model, compose(model, row, mask_of_thing(), bright), bright)
     assert np.abs(composed - bright)[THING].max() <= 4
 
 
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
 def test_who_was_not_found_sheds_no_light_on_what_is_around(kind):
     """He stands beside a mask, in a frame and in what was learned of frames."""
-    model, backdrop = make(kind)
+    model = make(kind)
     row = frame_of(model, 0.0, thing=250)
     model.layout.luma(row)[16:32, 56:72] += 36
     composed, place = pictures(
-        model, backdrop.compose(row, mask_of_thing(), row), frame_of(model, 0.0)
+        model, compose(model, row, mask_of_thing(), row), frame_of(model, 0.0)
     )
     assert np.abs(composed - place)[THING].max() <= 3
 
 
 @pytest.mark.parametrize(("left", "taken"), [(4, "fit"), (15, "place")])
 def test_behind_an_object_the_fit_is_right_only_if_it_is_near_to_what_is_around(left, taken):
-    model, backdrop = make("gray")
+    model = make("gray")
     usual = frame_of(model, 0.0).astype(int)
     waves = np.where(np.indices((HEIGHT, WIDTH)).sum(axis=0) % 2, 25, -25).ravel()
     row, estimate = usual + waves, usual + waves - left * np.sign(waves)
@@ -157,43 +165,43 @@ def test_behind_an_object_the_fit_is_right_only_if_it_is_near_to_what_is_around(
     inside = mask_of_thing().ravel() > 0
     row[inside], estimate[inside] = 250, behind["fit"][inside]
     row, estimate = row.astype(np.uint8), estimate.astype(np.uint8)
-    composed = backdrop.compose(row, mask_of_thing(), estimate)
+    composed = compose(model, row, mask_of_thing(), estimate)
     assert np.abs(composed - behind[taken])[inside].mean() < 3
 
 
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
 def test_who_has_become_background_is_taken_out_of_it(kind):
-    model, backdrop = make(kind)
+    model = make(kind)
     true = frame_of(model, 40.0)
     picture = np.array(model.layout.to_bgr(true))
     picture[THING] = 250
     ghost = model.layout.pack(picture)
     row = ghost.copy()
-    composed = model.layout.to_bgr(backdrop.compose(row, mask_of_thing(), ghost)).astype(int)
+    composed = model.layout.to_bgr(compose(model, row, mask_of_thing(), ghost)).astype(int)
     away = np.abs(composed - model.layout.to_bgr(true))
     assert away[THING].max() < 20
     assert away.mean() < 2
     # Where nobody is, the frame shows what is there.
     nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
     left = np.abs(
-        model.layout.to_bgr(backdrop.compose(true, nothing, ghost)).astype(int)
+        model.layout.to_bgr(compose(model, true, nothing, ghost)).astype(int)
         - model.layout.to_bgr(true)
     )
     assert left.max() <= 2
 
 
 def test_what_has_come_to_rest_is_background():
-    model, backdrop = make("yuv420")
+    model = make("yuv420")
     row, estimate = frame_of(model, 0.0, thing=230), frame_of(model, 0.0)
     nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
-    composed = backdrop.compose(row, nothing, estimate, mask_of_thing())
+    composed = compose(model, row, nothing, estimate, mask_of_thing())
     np.testing.assert_array_equal(model.layout.luma(composed)[THING], 230)
     assert model.layout.luma(estimate)[THING].max() < 200
 
 
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
 def test_behind_objects_a_place_lies_where_a_moving_camera_shows_it(kind):
-    model, _ = make(kind)
+    model = make(kind)
     # Frames are looked for at the working size, which is larger than theirs.
     tall, wide = working_size(HEIGHT, WIDTH)
     place = SimpleNamespace(find=lambda _: Motion(4 * wide / WIDTH, -2 * tall / HEIGHT))
@@ -205,6 +213,6 @@ def test_behind_objects_a_place_lies_where_a_moving_camera_shows_it(kind):
     row = truth.copy()
     model.layout.luma(row)[THING] = 250
     estimate = np.clip(np.rint(model.center), 0, 255).astype(np.uint8)
-    composed = Backdrop(model, local).compose(row, mask_of_thing(), estimate)
+    composed = compose(model, row, mask_of_thing(), estimate, local=local)
     apart = np.abs(model.layout.luma(composed).astype(int) - model.layout.luma(truth))[THING]
     assert np.median(apart) <= 4

@@ -75,7 +75,7 @@ def test_a_state_without_frames_has_the_colours_of_the_model():
     frames, _ = film(60, walker=False)
     model = MaskModel.fit(Sample.of(frames))
     none = np.zeros((0, 48, 64, 3), np.uint8)
-    (plate,) = plates_of(model.scene, none, none[..., 0] > 0)
+    (plate,) = plates_of(model.scene, none, none[..., 0] > 0, [])
     np.testing.assert_array_equal(plate.picture, model.scene.plate())
     assert (plate.frames, plate.hardly_seen) == (0, 1)
 
@@ -108,6 +108,7 @@ def test_frames_of_a_camera_that_shakes_are_put_at_their_place():
     shifts = rng.integers(0, 9, (30, 2))
     pictures = np.stack([room[y : y + 90, x : x + 120] for y, x in shifts.tolist()])
     model = MaskModel.fit(Sample.of(pictures))
-    plates_of(model.scene, pictures, np.ones(pictures.shape[:3], bool))
+    shown = [model.scene.shown_in(one) for one in pictures]
+    plates_of(model.scene, pictures, np.ones(pictures.shape[:3], bool), shown)
     inner = pictures[:, 12:-12, 12:-12].astype(int)
     assert np.abs(inner - np.median(inner, axis=0)).mean() < 3

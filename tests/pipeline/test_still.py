@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from bgsub import apply
+from bgsub.background.camera import Motion
 from bgsub.background.model import BackgroundModel
+from bgsub.background.scene import Shown
 from bgsub.pipeline.run import run
 from bgsub.pipeline.still import StillOutput, empty_scene
+from bgsub.segmenter.protocol import MaskResult
 from bgsub.video.frames import Layout
 from bgsub.video.images import read_image
 
@@ -16,14 +19,16 @@ class Frame:
         self.layout = Layout("gray", 300, 400)
         self.picture = np.full((300, 400), level, np.uint8)
         self.mask = np.zeros((300, 400), np.uint8)
+        self.result = MaskResult(self.mask, shown=Shown(0, None, Motion(level)))
 
 
 class Scene:
     """Takes the first frame, and says what it was given."""
 
-    def empty_scene(self, pictures, empty):
+    def empty_scene(self, pictures, empty, shown):
         self.levels = pictures[:, 0, 0].tolist()
         assert empty.all()
+        assert [one.motion.right for one in shown] == self.levels
         return pictures[0]
 
 
