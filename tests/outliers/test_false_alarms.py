@@ -42,6 +42,18 @@ def test_visitors_in_a_fifth_of_the_frames_do_not_move_the_level() -> None:
     assert level.scale < 3.0 * clean.scale
 
 
+def test_the_longer_of_two_tails_is_believed() -> None:
+    """Clean frames that are calmer or wilder than Gumbel's law on one side of their median."""
+    values = np.random.default_rng(2).gumbel(3.0, 0.5, 20_000)
+    middle, usual = np.median(values), clean_level(values, 1e-3).scale
+    for side in (values < middle, values > middle):
+        wide, narrow = (
+            np.where(side, middle + factor * (values - middle), values) for factor in (2, 0.5)
+        )
+        assert clean_level(wide, 1e-3).scale > 1.2 * usual
+        assert clean_level(narrow, 1e-3).scale < 1.1 * usual
+
+
 def test_no_camera_is_steadier_than_the_floor() -> None:
     assert clean_level(np.full(10, 2.0), 0.7).scale == 0.7
 
