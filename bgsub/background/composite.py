@@ -90,30 +90,28 @@ class Plate:
     """The empty scene in one of its states, as so many frames show it.
 
     `seen` counts the frames that show the background at each pixel: where none does, it is filled
-    in. `alike` counts those that have the picture's colour there, whatever they show.
+    in. `doubtful` is the share of the pixels whose colour fewer than a quarter of the frames have,
+    though some show the background: where a queue never ends, masks miss it.
     """
 
     picture: Bytes
     seen: NDArray[np.uint16]
-    alike: NDArray[np.uint16]
     frames: int
+    doubtful: float = 0.0
 
     @property
     def hardly_seen(self) -> float:
         """Share of the pixels whose background fewer than three frames show, or no frame."""
-        return float(self._hidden.mean())
+        return float((self.seen < min(ENOUGH, max(self.frames, 1))).mean())
 
-    @property
-    def doubtful(self) -> float:
-        """Share of the others whose colour fewer than a quarter of the frames have.
 
-        No frame may show the background where a queue never ends, and every mask miss it.
-        """
-        return float((~self._hidden & (self.alike < _COMMON * self.frames)).mean())
-
-    @property
-    def _hidden(self) -> Flags:
-        return self.seen < min(ENOUGH, max(self.frames, 1))
+def _doubtful(picture: Bytes, seen: NDArray[np.uint16], members: Bytes) -> float:
+    alike = np.zeros_like(seen)
+    for member in members:
+        channels = cv2.split(cv2.absdiff(member, picture))
+        alike += np.asarray(reduce(cv2.max, channels)) <= _LIKE
+    is_seen = seen >= min(ENOUGH, len(members))
+    return float((is_seen & (alike < _COMMON * len(members))).mean())
 
 
 def plates_of(
@@ -139,7 +137,8 @@ def plates_of(
     each : callable, optional
         `map`, or what does the same in threads.
     fill : bool, optional
-        Inpaint what no frame shows, instead of taking the commonest colours.
+        Inpaint what no frame shows, instead of taking the commonest colours, and say what is
+        doubtful: for pictures to be looked at.
     """
     shown = np.empty_like(empty)
 
@@ -160,18 +159,15 @@ def plates_of(
         here = states == state
         members = pictures if here.all() else pictures[here]  # mostly one state: no copy
         size = scene.shape[::-1]
-        plate = cv2.resize(learned.colors[0], size, interpolation=cv2.INTER_CUBIC)
+        usual = cv2.resize(learned.colors[0], size, interpolation=cv2.INTER_CUBIC)
         if pictures.ndim == 3:
-            plate = cv2.cvtColor(plate, cv2.COLOR_BGR2GRAY)
-        picture = np.asarray(plate, np.uint8)
+            usual = cv2.cvtColor(usual, cv2.COLOR_BGR2GRAY)
+        picture = np.asarray(usual, np.uint8)
         free = shown if here.all() else shown[here]
         seen = np.count_nonzero(free, axis=0).astype(np.uint16)
         if len(members):
             picture = inpainted(picture, seen == 0) if fill else picture
             put_median(picture, members, free, min(ENOUGH, len(members)))
-        alike = np.zeros_like(seen)
-        for member in members:
-            channels = cv2.split(cv2.absdiff(member, picture))
-            alike += np.asarray(reduce(cv2.max, channels)) <= _LIKE
-        plates.append(Plate(picture, seen, alike, len(members)))
+        doubtful = _doubtful(picture, seen, members) if fill else 0.0
+        plates.append(Plate(picture, seen, len(members), doubtful))
     return plates

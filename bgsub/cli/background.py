@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from bgsub.video.frames import Bytes
 
 PICTURE = FileOfKind((".png", ".tif", ".tiff"))
-_LEAST_TOLD = 0.001  # of the pixels: a few at an edge are no news
 """Files of pictures without loss, of 8 or 16 bits."""
+
+_LEAST_TOLD = 0.001  # of the pixels: a few at an edge are no news
 
 _results = functools.partial(option, "Results")
 
