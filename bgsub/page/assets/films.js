@@ -21,6 +21,7 @@ class Film {
     this.wanted = -1;
     this.chase = null;
     this.onpicture = null; // called with the place of each picture while it plays
+    this.onend = null; // called with the place of the last picture when it has played to its end
     this.isPlaying = false;
     video.src = facts.src;
     this.ready = this.load();
@@ -107,6 +108,10 @@ class Film {
   play(speed) {
     this.isPlaying = true;
     this.video.playbackRate = speed;
+    this.video.onended = () => { // a busy browser may have dropped the last picture, and the word of it
+      this.mark(this.times.length - 1);
+      if (this.onend) this.onend(this.placeOf(this.shown));
+    };
     if (this.video.requestVideoFrameCallback) {
       const next = (now, facts) => {
         if (!this.isPlaying) return;
@@ -126,7 +131,7 @@ class Film {
 
   pause() {
     this.isPlaying = false;
-    this.video.ontimeupdate = null;
+    this.video.ontimeupdate = this.video.onended = null;
     this.video.pause();
     this.shown = -1; // a picture may still be on its way
   }

@@ -141,6 +141,10 @@ function play() {
     for (const other of others) other.follow(place, into, speed);
     if (place >= model.numbers.length - 1) pause();
   };
+  leader.onend = (place) => {
+    select(place, { seek: false });
+    pause();
+  };
   for (const film of all) film.play(speed).catch(() => pause());
 }
 
