@@ -1,17 +1,5 @@
 """Every error that bgsub raises on purpose, with its exit code, and the words of messages.
 
-::
-
-    BgsubError                1   unexpected
-    ├── UsageError            2   the options contradict each other or make no sense
-    ├── InputError            3   the input cannot be read
-    ├── EmptySelectionError   4   nothing is selected
-    ├── OutputError           5   the output cannot be written
-    ├── BatchError            6   some inputs of a batch failed
-    ├── MemoryLimitError      7   the memory limit cannot be kept
-    ├── OutliersFound         8   outliers found, and asked to fail on them
-    └── Interrupted         130   stopped by Ctrl-C or SIGTERM
-
 The message of each says what the thing is, what is wrong with it and what to do, in one line.
 """
 
@@ -24,33 +12,34 @@ class BgsubError(Exception):
     exit_code = 1
     meaning = "an unexpected error (please report it, with the output of --debug)"
 
+    def __init_subclass__(cls) -> None:
+        """Take the first line of a class for the meaning of its exit code."""
+        first = (cls.__doc__ or "").partition("\n")[0].rstrip(".")
+        cls.meaning = first[:1].lower() + first[1:]
+
 
 class UsageError(BgsubError):
-    """Options that contradict each other or make no sense for this input."""
+    """Wrong usage: an unknown option, or a value that makes no sense."""
 
     exit_code = 2
-    meaning = "wrong usage: an unknown option, or a value that makes no sense"
 
 
 class InputError(BgsubError):
-    """An input that is missing, unreadable, damaged or not what it should be."""
+    """An input cannot be read."""
 
     exit_code = 3
-    meaning = "an input cannot be read"
 
 
 class EmptySelectionError(BgsubError):
-    """A selection of frames or pixels in which nothing is left."""
+    """Nothing is selected: no frame or no pixel is left."""
 
     exit_code = 4
-    meaning = "nothing is selected: no frame or no pixel is left"
 
 
 class OutputError(BgsubError):
-    """A result that cannot be written, or would replace what must be kept."""
+    """An output cannot be written, or exists already."""
 
     exit_code = 5
-    meaning = "an output cannot be written, or exists already"
 
 
 def cannot_write(
@@ -65,30 +54,24 @@ class BatchError(BgsubError):
     """Some inputs of a batch failed; the others are done."""
 
     exit_code = 6
-    meaning = "some inputs of a batch failed; the others are done"
 
 
 class MemoryLimitError(BgsubError):
-    """A memory limit that is too small, however the frames are stored."""
+    """The memory limit is too small for this input."""
 
     exit_code = 7
-    meaning = "the memory limit is too small for this input"
 
 
 class OutliersFound(BgsubError):  # noqa: N818 - a finding, not a failure
-    """Outlier frames were found and the caller asked for that to be a failure."""
+    """Outlier frames or events were found (only with --fail-on-outliers and --fail-on-events)."""
 
     exit_code = 8
-    meaning = (
-        "outlier frames or events were found (only with --fail-on-outliers and --fail-on-events)"
-    )
 
 
 class Interrupted(BgsubError):  # noqa: N818 - an event, not a failure
-    """The run was stopped by Ctrl-C or SIGTERM."""
+    """Interrupted by Ctrl-C or SIGTERM."""
 
     exit_code = 130
-    meaning = "interrupted by Ctrl-C or SIGTERM"
 
 
 class BgsubWarning(UserWarning):
@@ -114,8 +97,6 @@ class NotFittedError(ValueError, AttributeError):
 def plural(count: int, noun: str) -> str:
     """Write a number and what it counts.
 
-    Examples
-    --------
     >>> [plural(count, "frame") for count in (0, 1, 2)]
     ['0 frames', '1 frame', '2 frames']
     """

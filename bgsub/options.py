@@ -13,27 +13,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
+from bgsub import rules
 from bgsub.errors import InputError, UsageError
 from bgsub.robustpca.competitors import METHODS
-from bgsub.rules import (
-    POSITIVE,
-    Choice,
-    FalseAlarms,
-    File,
-    Folder,
-    Integer,
-    Line,
-    Memory,
-    Number,
-    Or,
-    Position,
-    Rate,
-    Rectangle,
-    Rule,
-    Several,
-    Switch,
-    or_auto,
-)
+from bgsub.rules import POSITIVE, Choice, File, Integer, Number, Position, Rule, Switch, or_auto
 from bgsub.video.selection import Selection
 
 T = TypeVar("T", bound="type[Declared]")
@@ -71,10 +54,7 @@ def declared_fields(kind: type[Declared]) -> list[Field[Any]]:
 
 
 def flag(one: Field[Any]) -> str:
-    """Return the name of an option on the command line, such as ``--on-bad-frame``.
-
-    The unit that a name ends with, as `stall_s` does, is left out: a value may bring its own.
-    """
+    """Return the name of an option on the command line: ``--on-bad-frame``, without a unit."""
     return declaration(one).flag or f"--{one.name.removesuffix('_s').replace('_', '-')}"
 
 
@@ -97,10 +77,7 @@ def documented(kind: T) -> T:
 
 
 class Declared:
-    """Base of options that check their values when they are made, and go to JSON and back.
-
-    UsageError for a value of a wrong type or out of range: one line that names option and rule.
-    """
+    """Base of options that check their values when they are made, and go to JSON and back."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # which all that derive from it have
 
@@ -132,13 +109,10 @@ class Declared:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
-        """Make options from what `to_json` returned; what is missing has its default.
-
-        UsageError also for a name that is no option; InputError for what has no names.
-        """
+        """Make options from what `to_json` returned; what is missing has its default."""
         if not isinstance(plain, Mapping):
-            message = f"is damaged: its options are {plain!r:.60}"
-            raise InputError(f"{message}, where an object with names is needed")
+            damaged = f"is damaged: its options are {plain!r:.60}"
+            raise InputError(f"{damaged}, where an object with names is needed")
         for name in plain:
             if name not in cls.__dataclass_fields__:
                 raise UsageError(f"option {name!r} is not known to this version of bgsub")
@@ -178,7 +152,7 @@ class SourceOptions(Declared):
     )
     roi: tuple[int, int, int, int] | None = _input(
         None,
-        Rectangle(),
+        rules.Rectangle(),
         "Keep only this part of the picture, in pixels of the input (before --scale).",
     )
     mask_image: str | None = _input(
@@ -190,14 +164,12 @@ class SourceOptions(Declared):
     )
     fps: str | float | None = _input(
         None,
-        Rate(),
+        rules.Rate(),
         "Frames per second of a folder of images or of an array; a video has times of its own.",
         unset="25",
     )
     color: Literal["auto", "gray", "color"] = _input(
-        "auto",
-        Choice(("auto", "gray", "color")),
-        "Write colour or grey; auto is as the input is.",
+        "auto", Choice(("auto", "gray", "color")), "Write colour or grey; auto is as the input is."
     )
     on_bad_frame: Literal["skip", "repeat", "fail"] = _input(
         "skip",
@@ -286,7 +258,7 @@ class RunOptions(Declared):
     )
     fit_frames: int | Literal["all"] | None = _fit(
         None,
-        or_auto(Or(Choice(("all",)), Integer(2)), None),
+        or_auto(rules.Or(Choice(("all",)), Integer(2)), None),
         "Fit to a sample of N evenly spaced frames, or to all of them; the memory needed grows as "
         "the square of their number.",
         metavar="N|all|auto",
@@ -301,7 +273,7 @@ class RunOptions(Declared):
 
     segment: str | int = _segments(
         "auto",
-        Or(Choice(("auto", "off")), Position(step=True)),
+        rules.Or(Choice(("auto", "off")), Position(step=True)),
         "Fit a long film in segments, each with a background of its own. A segment ends where the "
         'scene changes for good, or at this length, in frames ("5000") or time ("10m"). auto '
         "divides films of more than 15000 frames, at that length.",
@@ -376,7 +348,7 @@ class RunOptions(Declared):
     )
     still_objects: Literal["foreground", "background"] | float | None = _objects(
         None,
-        Or(
+        rules.Or(
             Choice(("foreground", "background")),
             Number("a number of seconds above 0", 0, open_least=True),
         ),
@@ -402,7 +374,7 @@ class RunOptions(Declared):
     )
     line: tuple[tuple[str, float, float, float, float], ...] = _objects(
         (),
-        Several(Line(), separator=";"),
+        rules.Several(rules.Line(), separator=";"),
         "Count in regions.csv the objects that cross a line, in each direction; several lines: "
         '"A:1,2,3,4; …".',
         metavar="X1,Y1,X2,Y2",
@@ -411,7 +383,7 @@ class RunOptions(Declared):
 
     outputs: frozenset[str] = _output(
         DEFAULT_OUTPUTS,
-        Several(Choice(OUTPUTS), frozenset),
+        rules.Several(Choice(OUTPUTS), frozenset),
         f"Write only these, separated by commas: {', '.join(OUTPUTS)}.",
         flag="--only",
         unset="all but preview, overlay, spectrum, scores and report",
@@ -439,7 +411,7 @@ class RunOptions(Declared):
     )
     false_alarms: float | None = _output(
         None,
-        FalseAlarms(),
+        rules.FALSE_ALARMS,
         "Instead of --cutoff: the share of clean frames that each score may wrongly call outliers.",
         unset="1/1000",
     )
@@ -454,17 +426,14 @@ class RunOptions(Declared):
     )
 
     threads: int | None = _resources(
-        None,
-        Integer(1, 1024),
-        "Cores to use.",
-        unset="all cores available",
+        None, Integer(1, 1024), "Cores to use.", unset="all cores available"
     )
     memory: str | None = _resources(
-        None, Memory(), "Memory to use: 600M, 4G, or 50% of what is available.", unset="50%"
+        None, rules.Memory(), "Memory to use: 600M, 4G, or 50% of what is available.", unset="50%"
     )
     temp: str | None = _resources(
         None,
-        Folder(),
+        rules.Folder(),
         "Folder for frames that do not fit into memory; nothing is left in it.",
         unset="that of the system",
     )
@@ -489,9 +458,8 @@ class RunOptions(Declared):
             raise UsageError(f"{message}; leave one of them out")
         check_areas(self.min_area, self.max_area)
         names = [name for name, *_ in self.line]
-        for name in names:
-            if names.count(name) > 1:
-                raise UsageError(f"--line {name}: is there twice; give each line its own name")
+        if name := next((name for name in names if names.count(name) > 1), ""):
+            raise UsageError(f"--line {name}: is there twice; give each line its own name")
 
     @property
     def k_limit(self) -> int:
@@ -500,10 +468,8 @@ class RunOptions(Declared):
 
     def with_names(self, **named: Any) -> Self:
         """Return these options with some changed; those of ``source`` are named as plainly."""
-        of_input = {
-            name: named.pop(name)
-            for name in named.keys() & SourceOptions.__dataclass_fields__.keys()
-        }
+        theirs = named.keys() & SourceOptions.__dataclass_fields__.keys()
+        of_input = {name: named.pop(name) for name in theirs}
         source = replace(named.pop("source", self.source), **of_input)
         return replace(self, source=source, **named)
 

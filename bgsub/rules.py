@@ -24,7 +24,7 @@ _WRONG = (ArithmeticError, TypeError, ValueError)
 class Rule:
     """What a value must be; others override what begins with an underscore."""
 
-    meaning = ""  # what stands in a message behind "must be"
+    meaning = ""  # what `words` returns, where that is always the same
     metavar = ""  # what stands for such a value in the help, unless an option says better
 
     def words(self) -> str:
@@ -123,21 +123,15 @@ class Number(Rule):
         return float(text)
 
 
-POSITIVE = Number("a number above 0", least=0, open_least=True)
-
-
-@dataclass(frozen=True)
-class FalseAlarms(Number):
-    """A share above 0 and up to a half, as a fraction such as 1/1000 or a number such as 0.001."""
-
-    meaning: str = "a share such as 1/1000, above 0 and up to 1/2"
-    least: float | None = 0
-    most: float | None = 0.5
-    open_least: bool = True
+class _Share(Number):
     metavar = "RATE"
 
     def _from_text(self, text: str) -> float:
         return float(Fraction(text))
+
+
+POSITIVE = Number("a number above 0", least=0, open_least=True)
+FALSE_ALARMS = _Share("a share such as 1/1000, above 0 and up to 1/2", 0, 0.5, open_least=True)
 
 
 @dataclass(frozen=True)
@@ -161,9 +155,9 @@ class Switch(Rule):
     meaning = "true or false"
 
     def _convert(self, value: Any) -> bool:
-        if value is not True and value is not False:
+        if not isinstance(value, bool):
             raise TypeError(value)
-        return bool(value)
+        return value
 
 
 @dataclass(frozen=True)
@@ -177,15 +171,15 @@ class Or(Rule):
         return f"{self.one.words()}, or {self.other.words()}"
 
     def _read(self, name: str, value: Any) -> Any:
-        for rule in (self.one, self.other):
+        for read in (self.one.read, self.other.read):
             with contextlib.suppress(UsageError):
-                return rule.read(name, value)
+                return read(name, value)
         return self.refuse(name, value)
 
     def _parse(self, name: str, text: str) -> Any:
-        for rule in (self.one, self.other):
+        for parse in (self.one.parse, self.other.parse):
             with contextlib.suppress(UsageError):
-                return rule.parse(name, text)
+                return parse(name, text)
         return self.refuse(name, text)
 
 
@@ -256,13 +250,8 @@ class Text(Rule):
         return value
 
 
-@dataclass(frozen=True)
-class PictureSize(Text):
-    """Width and height of pictures, kept as it is written."""
-
-    pattern: str = r"[1-9]\d{0,4}x[1-9]\d{0,4}"
-    meaning: str = "WIDTHxHEIGHT, such as 640x480"
-    metavar = "WxH"
+PICTURE_SIZE = Text(r"[1-9]\d{0,4}x[1-9]\d{0,4}", "WIDTHxHEIGHT, such as 640x480")
+"""Width and height of pictures, kept as it is written."""
 
 
 class File(Rule):
@@ -327,10 +316,7 @@ class Rate(Rule):
     def _read(self, name: str, value: Any) -> str:
         if not isinstance(value, (str, int, float, Fraction)):
             raise TypeError(value)
-        try:
-            return str(parse_rate(value))
-        except UsageError:
-            self.refuse(name, value)
+        return str(parse_rate(value, name))
 
 
 class Rectangle(Rule):
@@ -422,7 +408,7 @@ class Nullable(Rule):
 
 @dataclass(frozen=True)
 class Facts(Rule):
-    """An object that a file records, whose values obey rules; further names are allowed."""
+    """An object in a file whose values obey rules; further names are allowed."""
 
     rules: Mapping[str, Rule]
     optional: frozenset[str] = frozenset()  # names that may be missing

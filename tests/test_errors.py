@@ -17,10 +17,8 @@ KINDS = [
 def test_exit_codes_are_the_documented_ones_and_no_two_alike():
     codes = {one.__name__: one.exit_code for one in KINDS}
     assert sorted(codes.values()) == [2, 3, 4, 5, 6, 7, 8, 130]
-    for name, code in codes.items():
-        (line,) = [line for line in errors.__doc__.splitlines() if f"── {name} " in line]
-        assert line.split()[2] == str(code)
     assert BgsubError.exit_code == 1
+    assert all(one.meaning for one in KINDS)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from bgsub.errors import OutputError, UsageError
 from bgsub.rules import (
+    FALSE_ALARMS,
+    PICTURE_SIZE,
     POSITIVE,
     Choice,
     Duration,
     Facts,
-    FalseAlarms,
     File,
     FileOfKind,
     Folder,
@@ -26,7 +27,6 @@ from bgsub.rules import (
     Memory,
     Nullable,
     Number,
-    PictureSize,
     Position,
     Rate,
     Rectangle,
@@ -56,9 +56,9 @@ RULES = [
     (File(), [("a", "a"), (Path("b/c"), str(Path("b/c")))], ["", "a\0b", 7, None, []]),
     (FileOfKind((".png",)), [("a.PNG", "a.PNG")], ["a", ".png/b", "", 7]),
     (Text(), [("a", "a")], [7, None, [], {}]),
-    (PictureSize(), [("64x48", "64x48")], ["64", 64, None, [64, 48]]),
+    (PICTURE_SIZE, [("64x48", "64x48")], ["64", 64, None, [64, 48]]),
     (Duration(), [("10m", 600.0), (np.float32(0.5), 0.5)], ["soon", 0, math.inf, True, None, []]),
-    (FalseAlarms(), [(Fraction(1, 4), 0.25)], [0, 0.6, "1/4", True, None]),
+    (FALSE_ALARMS, [(Fraction(1, 4), 0.25)], [0, 0.6, "1/4", True, None]),
     (Position(), [("12.5s", "12.5s"), (3, 3)], [0, "soon", True, None, [1], 1.5, math.inf]),
     (Position(step=True), [("2s", "2s"), ("5", "5")], [0, "0s"]),
     (

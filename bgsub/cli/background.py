@@ -24,6 +24,11 @@ PICTURE = FileOfKind((".png", ".tif", ".tiff"))
 """Files of pictures without loss, of 8 or 16 bits."""
 
 _LEAST_TOLD = 0.001  # of the pixels: a few at an edge are no news
+_HIDDEN = "are behind objects in nearly every frame, and are filled in"
+_UNLIKE = (
+    "have a colour that three of four frames do not share: what hardly leaves, or moves in the "
+    "wind, may be left there"
+)
 
 _results = functools.partial(option, "Results")
 
@@ -77,9 +82,8 @@ def background_command(
     asked = [Path(out)] if coverage is None else [Path(out), coverage]
     if len({name.resolve() for name in asked}) < len(asked):
         raise UsageError(f"--coverage {out}: that is the picture of the scene; choose another")
-    if not own.per_state:  # how many there are is known in the end only
-        for name in asked:
-            check_free(name, force=force)
+    for name in () if own.per_state else asked:  # how many there are is known in the end only
+        check_free(name, force=force)
     with session.about(footage):
         options = opts.chosen(SourceOptions, params)
         seed, threads = params["seed"] or 0, params["threads"]
@@ -96,8 +100,8 @@ def background_command(
         if coverage is not None:
             counts = [(one.seen, one.frames) for one in plates]
             if not own.per_state:
-                seen = np.stack([seen for seen, _ in counts]).sum(axis=0, dtype=np.uint16)
-                counts = [(seen, sum(frames for _, frames in counts))]
+                seen = np.stack([one.seen for one in plates]).sum(axis=0, dtype=np.uint16)
+                counts = [(seen, sum(one.frames for one in plates))]
             for number, (seen, frames) in enumerate(counts, start=1):
                 says = f"background seen in {seen.min()} to {seen.max()} of {frames} frames"
                 pictures.append((name_of(coverage, number), seen, says))
@@ -107,19 +111,11 @@ def background_command(
             write_file(target, encode_image(picture, target.suffix.lower()))
             session.log("result", f"{target}: {says}", out=str(target))
         for number, plate in scenes:
-            name = name_of(Path(out), number)
-            hidden = "are behind objects in nearly every frame, and are filled in"
-            unlike = (
-                "have a colour that three of four frames do not share: what hardly leaves, or "
-                "moves in the wind, may be left there"
-            )
-            for share, least, says in (
-                (plate.hardly_seen, 0, hidden),
-                (plate.doubtful, _LEAST_TOLD, unlike),
-            ):
+            doubts = (plate.hardly_seen, 0, _HIDDEN), (plate.doubtful, _LEAST_TOLD, _UNLIKE)
+            for share, least, says in doubts:
                 if share > least:
-                    told = f"{name}: {100 * share:.2g} % of the pixels {says}: use more of the film"
-                    session.log("warning", told)
+                    told = f"{100 * share:.2g} % of the pixels {says}: use more of the film"
+                    session.log("warning", f"{name_of(Path(out), number)}: {told}")
         if len(scenes) < len(plates):
             more = f"{len(plates)} states of the scene were found; --per-state writes each"
             session.log("hint", more)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from bgsub.outliers.events import Event
 
 
-@dataclass(frozen=True, eq=False)
-class _Errors:
+class _Errors(NamedTuple):
     """Errors, and name, path and size of the footage when they were made."""
 
     table: ErrorTable
@@ -42,8 +41,8 @@ def _load(given: str, footage: str | None, params: Mapping[str, Any], session: S
     folder = path.parent if path.name == "run.json" else path
     if footage is not None:
         if path.suffix.lower() != ".npz":
-            message = f"{given} is no model.npz, but {footage} follows it; give one input at a time"
-            raise UsageError(message)
+            both = f"{given} is no model.npz, but {footage} follows it"
+            raise UsageError(f"{both}; give one input at a time")
         _name_idle({"k"}, f"the model {given} has its own", session)
         return _computed(path, footage, params, session)
     if folder.is_dir() and (has_results(folder) or (folder / "errors.csv").exists()):
@@ -54,8 +53,8 @@ def _load(given: str, footage: str | None, params: Mapping[str, Any], session: S
         _name_idle(names, reason, session)
         return _recorded(path)
     if _is_model(path):
-        message = f"{given} is a model; name the footage after it that it is to be applied to"
-        raise UsageError(message)
+        advice = "name the footage after it that it is to be applied to"
+        raise UsageError(f"{given} is a model; {advice}")
     inside = sorted(path.glob("*/run.json")) if path.is_dir() else []
     if inside and not image_files(given):
         message = f"{given}: holds several results; give one of them, such as {inside[0].parent}"
@@ -94,14 +93,13 @@ def _recorded(path: Path) -> _Errors:
     table = read_csv(path)
     if manifest.get("frames", {}).get("used") != table.frames.size:
         return _Errors(table, path.name)
-    cutoff, change = manifest["cutoff"], manifest["scene_change"]
+    cutoff, change, footage = manifest["cutoff"], manifest["scene_change"], manifest["input"]
     agrees = cutoff is not None and ((table.highest > cutoff) == table.outliers).all()
     if agrees and table.marked is None:
         table = replace(table, cutoff=cutoff)
     if change is not None:
         found = SceneChange(change["first_frame"], change["first_time_s"])
         table = replace(table, scene_change=found)
-    footage = manifest["input"]
     where = recorded_path(manifest, footage["path"])
     return _Errors(table, footage["name"], where, footage["size_bytes"])
 
@@ -191,12 +189,8 @@ def errors_command(
         if save_frames is not None:
             _check_footage(loaded, given, session)
         table = with_cutoff(loaded.table, cutoff=options.chosen_cutoff, quantile=options.quantile)
-        events = find_events(
-            table,
-            merge_gap=options.merge_gap,
-            min_length=options.min_length,
-            top=options.top,
-        )
+        gap, least = options.merge_gap, options.min_length
+        events = find_events(table, merge_gap=gap, min_length=least, top=options.top)
         if plot is not None:
             from bgsub.report.plots import render_errors
 

@@ -82,12 +82,12 @@ def evaluate_command(
     is undefined; F is 0 if a pixel is marked, and undefined if none is.
     """
     options = opts.chosen(EvaluationOptions, params)
-    for is_given, name, is_there, needed in (
-        (plot is not None, "--plot", options.scores, "--scores"),
-        (bool(options.worst), "--worst", out is not None, "--out DIR"),
-        (out is not None, "--out", bool(options.worst), "--worst N"),
+    for given, name, there, needed in (
+        (plot, "--plot", options.scores, "--scores"),
+        (options.worst, "--worst", out, "--out DIR"),
+        (out, "--out", options.worst, "--worst N"),
     ):
-        if is_given and not is_there:
+        if given and not there:
             session.log("warning", f"{name} has no effect without {needed}")
     pairs = _pairs(places, params["offset"], params["footage"], params["names"])
     from bgsub.evaluation import report as texts
@@ -121,23 +121,17 @@ def _pairs(
 
     n = len(places) // 2
     if len(places) % 2:
-        message = f"masks and truth come in pairs, but no truth follows {places[-1]}"
-        raise UsageError(message)
+        raise UsageError(f"masks and truth come in pairs, but no truth follows {places[-1]}")
     offsets = offset * n if len(offset) == 1 else offset
     for name, given in (("--offset", offsets), ("--input", footage), ("--name", names)):
         if given and len(given) != n:
-            message = f"{name} is given {len(given)} times for {n} sequences; give one for each"
-            raise UsageError(message)
-    return [
-        Pair(
-            places[2 * place],
-            places[2 * place + 1],
-            offset=offsets[place] if offsets else None,
-            footage=footage[place] if footage else None,
-            name=names[place] if names else None,
-        )
-        for place in range(n)
-    ]
+            many = f"{name} is given {len(given)} times for {n} sequences"
+            raise UsageError(f"{many}; give one for each")
+    none = (None,) * n
+    rows = zip(
+        places[::2], places[1::2], offsets or none, footage or none, names or none, strict=True
+    )
+    return [Pair(m, truth, offset=o, footage=f, name=name) for m, truth, o, f, name in rows]
 
 
 def _save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
@@ -156,7 +150,6 @@ def _save_worst(one: SequenceScore, folder: Path, session: Session) -> None:
         session.log("hint", f"{one.name}: {message}")
     stem = re.sub(r"[^\w.-]+", "_", one.name)
     for rank, bad in enumerate(one.worst, 1):
-        title = f"frame {bad.frame}"
+        title, name = f"frame {bad.frame}", f"{stem}_worst{rank:02d}_frame{bad.frame:06d}.png"
         picture = draw_verdicts(bad.verdicts, frames.get(bad.frame), bad.counts, title)
-        name = f"{stem}_worst{rank:02d}_frame{bad.frame:06d}.png"
         write_in(folder, name, encode_image(picture))

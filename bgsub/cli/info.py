@@ -121,16 +121,9 @@ def _estimate(
             storage, needed, sample, reason = plan.storage, plan.bytes, plan.fit_frames, plan.reason
         except MemoryLimitError as error:
             reason = str(error).removeprefix(f"{source.name}: ")
-        found.append(
-            {
-                "memory_bytes": needed,
-                "unrestricted_bytes": unrestricted,
-                "fits": storage is not None,
-                "frames_kept": storage,
-                "fit_frames": sample,
-                "reason": reason,
-            }
-        )
+        sizes = {"memory_bytes": needed, "unrestricted_bytes": unrestricted}
+        kept = {"fits": storage is not None, "frames_kept": storage, "fit_frames": sample}
+        found.append({**sizes, **kept, "reason": reason})
         # A segment that no key frame leads to is decoded from the beginning of the film.
         before = own.first - 1 if own is not None and own.entry is None else 0
         seconds += run_seconds(need, storage or "memory", sample, share_s * (need.frames + before))
@@ -186,11 +179,7 @@ def _describe(facts: dict[str, Any]) -> str:
 def _memory(size: int) -> str:
     """Write a number of bytes for people.
 
-    Examples
-    --------
     >>> _memory(186_000_000), _memory(3_240_000_000)
     ('190 MB', '3.2 GB')
     """
-    if size >= 1e9:
-        return f"{size / 1e9:.1f} GB"
-    return f"{max(1, round(size / 1e7)) * 10} MB"
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{max(1, round(size / 1e7)) * 10} MB"

@@ -1,14 +1,12 @@
 """Plan and do the inputs of a command: one, one after the other, or side by side.
 
-Inputs and segments that are done side by side, or by the workers of a cluster, are done by
-processes that run this module: requests come on stdin, replies go to stdout. When stdin ends,
-whoever asked is gone, and the work is stopped.
+Inputs and segments that are done side by side, or by workers of a cluster, are done by processes
+that run this module: requests come on stdin, whose end stops the work, replies go to stdout.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import queue
 import signal
@@ -16,42 +14,29 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from bgsub.cli.messages import (
-    INTERRUPTED,
-    Session,
-    log_error,
-    log_results,
-    make_progress,
-    reporting,
-    speed,
-    work_is_done,
-    write_line,
-)
-from bgsub.errors import (
-    BatchError,
-    BgsubError,
-    EmptySelectionError,
-    InputError,
-    Interrupted,
-    OutputError,
-    UsageError,
-)
+from bgsub.cli import messages
+from bgsub.cli.messages import Session, log_error, make_progress
+from bgsub.errors import BatchError, BgsubError, InputError, Interrupted, OutputError, UsageError
 from bgsub.options import WITHOUT_EFFECT, RunOptions, SourceOptions, declared_fields, flag
-from bgsub.runtime.files import check_plain
 from bgsub.runtime.processes import Child, receive, send, tune
 from bgsub.version import __version__
 
 if TYPE_CHECKING:
+    from bgsub.cluster.pool import Pool
     from bgsub.pipeline.outcome import RunResult
     from bgsub.segments.plan import SegmentPlan
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -109,17 +94,17 @@ class Work:
         from bgsub.segments.plan import FOLDER
         from bgsub.segments.run import run
 
-        def side_by_side(film: SegmentPlan, numbers: Sequence[int]) -> None:
-            segments_side_by_side(film, numbers, job, self, session)
-
-        work = side_by_side if self.processes > 1 else None
+        together = partial(segments_side_by_side, job=job, work=self, session=session)
+        work = together if self.processes > 1 else None
         try:
             with make_progress(session) as progress:
                 return run(job.input, job.out, self.options, progress=progress, work=work)
         except (KeyboardInterrupt, Interrupted) as error:
             if not (job.out / FOLDER).is_dir():
                 raise
-            message = f"{INTERRUPTED}; --resume goes on with the segments that are finished"
+            message = (
+                f"{messages.INTERRUPTED}; --resume goes on with the segments that are finished"
+            )
             raise Interrupted(message) from error
 
     def _apply(self, job: Job, session: Session) -> RunResult:
@@ -141,11 +126,8 @@ class Work:
         if manifest.get("command", "run") != ("run" if self.model is None else "apply"):
             return [f"bgsub {manifest['command']}"]
         found = []
-        if (
-            self.model is not None
-            and Path(self.model).is_file()
-            and manifest.get("model_sha256") != input_identity(self.model)["sha256"]
-        ):
+        model = input_identity(self.model) if self.model and Path(self.model).is_file() else None
+        if model is not None and manifest.get("model_sha256") != model["sha256"]:
             found.append(f"another model ({manifest.get('model')})")
         ours, theirs = self.options.to_json(), manifest["options"]
         for kind, now, then in (
@@ -157,43 +139,6 @@ class Work:
                 if one.name not in WITHOUT_EFFECT and value != now[one.name]:
                     found.append(f"{flag(one)} {'its default' if value is None else value}")
         return found
-
-
-def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> list[Job]:
-    """Decide where the results of each input go, in the order of the inputs.
-
-    With `subfolders`, each has a folder of its own in `out`, named after it: ``water``, and where
-    a name is taken ``water-2``, …. With `keep`, complete results of other inputs count as taken.
-    """
-    from bgsub.pipeline.results import is_complete
-
-    if not subfolders:
-        return [Job(given, out, i, len(inputs)) for i, given in enumerate(inputs, start=1)]
-    jobs: list[Job] = []
-    taken: set[str] = set()  # file systems may take Water for water
-    for number, given in enumerate(inputs, start=1):
-        for name in _names(given):
-            place = out / name
-            is_foreign = keep and is_complete(place) and not belongs(place, given)
-            if name.casefold() not in taken and not is_foreign:
-                taken.add(name.casefold())
-                jobs.append(Job(given, place, number, len(inputs)))
-                break
-    return jobs
-
-
-def _names(given: str) -> Iterator[str]:
-    """Yield names for the folder of an input: water, water-2, water-3, …."""
-    path = Path(given)
-    stem = path.stem
-    if path.is_dir():
-        whole = path.resolve()
-        stem = whole.stem if whole.suffix == ".zarr" else whole.name
-    elif not path.exists() and any(character in path.name for character in "*?[%"):
-        stem = path.parent.resolve().name  # images are known by their folder
-    stem = stem or "input"
-    yield stem
-    yield from (f"{stem}-{number}" for number in itertools.count(2))
 
 
 def belongs(folder: Path, given: str) -> bool:
@@ -218,44 +163,6 @@ def belongs(folder: Path, given: str) -> bool:
     if not may_be_same or recorded["size_bytes"] != Path(given).stat().st_size:
         return False
     return bool(input_identity(given)["sha256"] == recorded["sha256"])
-
-
-def check_out(out: Path) -> None:
-    """Raise OutputError if results can certainly not be written there, before any work."""
-    present = next((p for p in (out, *out.absolute().parents) if os.path.lexists(p)), out)
-    if not present.is_dir():
-        what = "is a file" if present == out else f"{present} is a file"
-        message = f"{out}: {what}, but results need a folder; choose another --out"
-        raise OutputError(message)
-    if not os.access(present, os.W_OK | os.X_OK):
-        message = f"{out}: {present} may not be written to; choose another --out"
-        raise OutputError(message)
-
-
-def read_list(name: str) -> list[str]:
-    """Read inputs from a text file or stdin (``-``): paths, one a line, blank lines, # comments."""
-    if name == "-":
-        data = sys.stdin.buffer.read()
-    else:
-        check_plain(name)
-        try:
-            with Path(name).open("rb") as file:
-                data = file.read(1 << 16)  # a film given by mistake is not read to its end
-                data += file.read() if b"\0" not in data else b""
-        except OSError as error:
-            message = f"{name}: the list of inputs cannot be read ({error.strerror})"
-            raise InputError(message) from error
-    if b"\0" in data:
-        message = f"{name}: is binary data and no list of inputs; give a video without --from-file"
-        raise InputError(message)
-    # As the system decodes file names, so that any name survives.
-    lines = [os.fsdecode(line).strip() for line in data.removeprefix(b"\xef\xbb\xbf").splitlines()]
-    paths = [line for line in lines if line and not line.startswith("#")]
-    if not paths:
-        where = "stdin" if name == "-" else name
-        message = f"{where}: the list names no input; write one path a line"
-        raise EmptySelectionError(message)
-    return paths
 
 
 def do_job(job: Job, work: Work, session: Session) -> bool:
@@ -285,17 +192,25 @@ def is_done(job: Job, work: Work, session: Session) -> bool:
     return not others
 
 
-def attempt(job: Job, work: Work, session: Session) -> Outcome:
-    """Do one of several jobs, and say it if it fails."""
+def guarded(job: Job, session: Session, do: Callable[[], T]) -> T | Outcome:
+    """Do something for one of several jobs, and say it if it fails."""
     with session.about(job.input, label=job.label):
         try:
-            session.log("start", f"{job.number} of {job.of}", out=str(job.out))
-            done = do_job(job, work, session)
+            return do()
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - one bad input must not stop a thousand others
             return Outcome(job, "failed", log_error(error, session))
-    return Outcome(job, "done" if done else "skipped")
+
+
+def attempt(job: Job, work: Work, session: Session) -> Outcome:
+    """Do one of several jobs."""
+
+    def do() -> Outcome:
+        session.log("start", f"{job.number} of {job.of}", out=str(job.out))
+        return Outcome(job, "done" if do_job(job, work, session) else "skipped")
+
+    return guarded(job, session, do)
 
 
 def run_batch(
@@ -326,7 +241,7 @@ def run_batch(
         so_far = f"{done} of {len(jobs)} inputs were finished, {again} goes on from there"
         if isinstance(error, UsageError):  # nobody works any more
             raise (BatchError if done else type(error))(f"{error}; {so_far}") from error
-        raise Interrupted(f"{INTERRUPTED}; {so_far}") from error
+        raise Interrupted(f"{messages.INTERRUPTED}; {so_far}") from error
     failed = [one for one in found if one.status == "failed"]
     if failed and len(jobs) == 1:
         raise click.exceptions.Exit(failed[0].exit_code)  # what is wrong was said
@@ -345,20 +260,20 @@ def segments_side_by_side(
     film: SegmentPlan, numbers: Sequence[int], job: Job, work: Work, session: Session
 ) -> None:
     """Run segments of a job's film in several processes; what is said comes in their order."""
-    processes = min(work.processes, len(numbers))
+    name, total, processes = film.identity["name"], len(numbers), min(work.processes, len(numbers))
     options = replace(work.options, jobs=processes)
     units = [
         (
-            Job(f"{film.identity['name']}, segment {number}", job.out, place, len(numbers)),
+            Job(f"{name}, segment {number}", job.out, place, total),
             Work(options, segment=(job.input, number)),
         )
         for place, number in enumerate(numbers, start=1)
     ]
     outcomes = zip(numbers, side_by_side(units, session, processes), strict=True)
-    failed = [(number, done.exit_code) for number, done in outcomes if done.status == "failed"]
+    failed = {number: done.exit_code for number, done in outcomes if done.status == "failed"}
     if failed:
-        error = BgsubError(segments_failed([number for number, _ in failed], len(numbers)))
-        error.exit_code = failed[0][1]
+        error = BgsubError(segments_failed([*failed], total))
+        error.exit_code = next(iter(failed.values()))
         raise error
 
 
@@ -378,21 +293,23 @@ def side_by_side(
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    own = threading.local()  # the child of a thread
+    idle: queue.SimpleQueue[Child] = queue.SimpleQueue()
     children: list[Child] = []
     is_over = False
 
     def ask(job: Job, work: Work) -> dict[str, Any]:
-        child: Child | None = getattr(own, "child", None)
-        if child is None:
-            child = own.child = Child(MODULE)
+        try:
+            child = idle.get_nowait()
+        except queue.Empty:
+            child = Child(MODULE)
             children.append(child)
             if is_over:
                 child.stop()
         reply: dict[str, Any] | None = child.ask(request_for(job, work, session))
         if reply is None:
-            own.child = None
-        return reply or child.join()
+            return child.join()
+        idle.put(child)
+        return reply
 
     threads = ThreadPoolExecutor(processes)
     try:
@@ -423,34 +340,149 @@ def outcome_of(job: Job, reply: dict[str, Any], session: Session, tries: str = "
     """Log what the process of a job reported, or what became of the process."""
     if "died" not in reply:
         for line in reply["lines"]:
-            write_line(line)
+            messages.write_line(line)
         return Outcome(job, reply["status"], reply["exit_code"])
     tail = f" ({reply['last_line'][:200]})" if reply.get("last_line") else ""
-    if reply["died"] > 0:
-        message = f"the process that was to work on it failed to start or broke{tail}"
-        message = f"{message}; check the Python and the bgsub of the workers"
-    else:
-        message = f"the process that worked on it was killed, perhaps for lack of memory{tries}"
-        message = f"{message}{tail}; use fewer --jobs or less --memory"
+    message = f"the process that was to work on it failed to start or broke{tail}"
+    advice = "check the Python and the bgsub of the workers"
+    if reply["died"] <= 0:
+        killed = "the process that worked on it was killed, perhaps for lack of memory"
+        message, advice = f"{killed}{tries}{tail}", "use fewer --jobs or less --memory"
     with session.about(job.input, label=job.label):
-        return Outcome(job, "failed", log_error(BgsubError(message), session))
+        return Outcome(job, "failed", log_error(BgsubError(f"{message}; {advice}"), session))
+
+
+# Exit codes of what may succeed on another machine, or a moment later.
+_PASSING = {BgsubError.exit_code, OutputError.exit_code}
+_PATIENCE_S = 10.0  # network file systems show the files of other machines after some seconds
+
+
+@dataclass
+class _Film:
+    """A job, and what of it is left."""
+
+    job: Job
+    plan: SegmentPlan | None  # None where it is one piece
+    waiting: set[int]  # segments that are not done, 0 for a film in one piece
+    failed: dict[int, int] = field(default_factory=dict)  # segments and their exit codes
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A film, the number of a segment of it (0 for all), and how often it was tried."""
+
+    film: _Film
+    number: int
+    tries: int = 1
+
+    @property
+    def job(self) -> Job:
+        """The job of its film, or a part of it, under the name that messages call it."""
+        film = self.film
+        if not self.number or film.plan is None:
+            return film.job
+        name = f"{film.job.input}, segment {self.number}"
+        return Job(name, film.job.out, self.number, len(film.plan.segments))
+
+
+def on_cluster(pool: Pool, jobs: Sequence[Job], work: Work, session: Session) -> Iterator[Outcome]:
+    """Let workers do jobs, some of them again, and join what is in segments.
+
+    Yields what became of each as it is ready; NoWorkersError if nobody works any more.
+    """
+    from bgsub.cluster.pool import TRIES, do_in_child
+
+    films: list[_Film] = []
+    for job in jobs:
+        found = guarded(job, session, partial(_prepared, job, work, session))
+        if isinstance(found, Outcome):
+            yield found
+        elif found.waiting:
+            films.append(found)
+        else:
+            yield guarded(job, session, partial(_finished, found, session))
+
+    def task(unit: _Unit) -> tuple[Any, ...]:
+        segment = (unit.film.job.input, unit.number) if unit.number else None
+        own = replace(work, skip=False, segment=segment)
+        request = request_for(unit.job, own, session, unseen=True)
+        return do_in_child, MODULE, request, pool.slots()
+
+    units = [_Unit(film, number) for film in films for number in sorted(film.waiting)]
+    while units:
+        again = []
+        for place, reply in pool.do([task(unit) for unit in units]):
+            unit, film = units[place], units[place].film
+            facts: dict[str, Any] = reply if isinstance(reply, dict) else {"exit_code": None}
+            # What ended by itself would again.
+            passes = facts["died"] <= 0 if "died" in facts else facts["exit_code"] in _PASSING
+            if passes and unit.tries < TRIES:
+                again.append(replace(unit, tries=unit.tries + 1))
+                continue
+            film.waiting.discard(unit.number)
+            if code := _say(unit, reply, session):
+                film.failed[unit.number] = code
+            if not film.waiting:
+                yield guarded(film.job, session, partial(_finished, film, session))
+        units = again
+
+
+def _prepared(job: Job, work: Work, session: Session) -> _Film | Outcome:
+    """Look for results that are there, and divide the film."""
+    from bgsub.segments.run import prepare
+
+    if work.skip and is_done(job, work, session):
+        return Outcome(job, "skipped")
+    plan = prepare(job.input, job.out, work.options)
+    return _Film(job, plan, {0} if plan is None else set(plan.missing(job.out)))
+
+
+def _say(unit: _Unit, reply: Any, session: Session) -> int:
+    """Log what a unit reported, and return its exit code."""
+    from bgsub.pipeline.results import is_complete
+    from bgsub.segments.plan import segment_folder
+
+    job, film = unit.job, unit.film.job
+    if isinstance(reply, dict):
+        outcome = outcome_of(job, reply, session, f", {unit.tries} times")
+        folder = segment_folder(film.out, unit.number) if unit.number else film.out
+        until = time.monotonic() + _PATIENCE_S
+        while outcome.status != "failed" and not is_complete(folder) and time.monotonic() < until:
+            time.sleep(0.1)
+        if outcome.status == "failed" or is_complete(folder):
+            return outcome.exit_code
+        message = f"{job.out}: a worker has put its results elsewhere"
+        reply = OutputError(f"{message}; give an --out that all workers see")
+    elif isinstance(reply, (ImportError, AttributeError)):
+        message = f"a worker cannot import bgsub, or has another one ({reply})"
+        reply = BgsubError(f"{message}; install the same bgsub on all workers")
+    with session.about(film.input, label=job.input):
+        return log_error(reply, session)
+
+
+def _finished(film: _Film, session: Session) -> Outcome:
+    """Join the segments of a film, and return what became of it."""
+    from bgsub.segments.run import finish
+
+    job, code = film.job, next(iter(film.failed.values()), 0)
+    if film.plan is not None and film.failed:
+        session.log("error", segments_failed([*film.failed], len(film.plan.segments)))
+    elif film.plan is not None:
+        show_result(finish(job.out, film.plan), session)
+    return Outcome(job, "failed" if code else "done", code)
 
 
 def show_result(result: RunResult, session: Session, began: float | None = None) -> None:
     """Log what a run found, and its speed, where the monotonic time of its beginning is known."""
     if session.label is None:
-        work_is_done()
-    for event, texts in (
-        ("warning", result.warnings),
-        ("finding", result.findings),
-        ("hint", result.hints),
-    ):
-        for text in texts:
+        messages.work_is_done()
+    for event in ("warning", "finding", "hint"):
+        for text in getattr(result, f"{event}s"):
             session.log(event, text)
-    log_results(result.out, session)
+    messages.log_results(result.out, session)
     frames = result.manifest.get("frames", {}).get("used")
     if began is not None and frames:
-        session.log("summary", speed(frames, time.monotonic() - began))
+        session.log("summary", messages.speed(frames, time.monotonic() - began))
 
 
 MODULE = "bgsub.cli.jobs"
@@ -482,14 +514,13 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         os.chdir(request["directory"])  # for all that was given by a relative path
     else:
         job = replace(job, out=Path(request["directory"], job.out))
-    with reporting(session):
+    with messages.reporting(session), session.about(job.input, label=job.label):
         if request["version"] == __version__:
             outcome = attempt(job, work, session)
         else:
             message = f"bgsub {__version__} is on this worker, and {request['version']} asks it"
             error = UsageError(f"{message}; install the same everywhere")
-            with session.about(job.input, label=job.label):
-                outcome = Outcome(job, "failed", log_error(error, session))
+            outcome = Outcome(job, "failed", log_error(error, session))
     return {"status": outcome.status, "exit_code": outcome.exit_code, "lines": session.lines}
 
 

@@ -25,17 +25,8 @@ from typing import IO, Any, Self
 
 import click
 
-from bgsub.errors import (
-    BgsubError,
-    BgsubWarning,
-    InputError,
-    Interrupted,
-    MemoryLimitError,
-    OutliersFound,
-    OutputError,
-    UsageError,
-    plural,
-)
+from bgsub import errors
+from bgsub.errors import BgsubError, InputError, Interrupted, MemoryLimitError, UsageError, plural
 
 NOTES = "bgsub.notes"
 """Logger of what a person wants to hear of a run as it begins: shown without --verbose, too."""
@@ -65,7 +56,7 @@ class Session:
         """
         if (self.quiet and event != "error") or (self.unseen and event in {"progress", "start"}):
             return
-        text = one_line(message)
+        text = " ".join(message.split())
         if self.log_json:
             entry = {
                 "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -93,25 +84,11 @@ class Session:
 
     @contextlib.contextmanager
     def about(self, name: str, *, label: str | None = None) -> Iterator[None]:
-        """Let all that is said inside be about one input.
-
-        After an error it stays so, for what is said of the error.
-        """
+        """Let all that is said inside be about one input, and after an error what is said of it."""
         before = self.input, self.label
         self.input, self.label = name, label
         yield
         self.input, self.label = before
-
-
-def one_line(text: object) -> str:
-    r"""Return a text as one line.
-
-    Examples
-    --------
-    >>> one_line("two\n  lines")
-    'two lines'
-    """
-    return " ".join(str(text).split())
 
 
 def _columns() -> int:
@@ -121,17 +98,16 @@ def _columns() -> int:
     return 79
 
 
-def _cleared() -> str:
-    """Return what wipes the line of a terminal, where there is one."""
-    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    return f"\r{' ' * _columns()}\r" if is_terminal else ""
+def _is_terminal() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def write_line(line: str) -> None:
-    """Write a line to stderr, over the progress that stands there on a terminal; never fail."""
+def write_line(line: str, end: str = "\n") -> None:
+    """Write to stderr, over the progress that stands there on a terminal; never fail."""
     # A message that cannot be shown (a closed pipe, a full disk) must not end a run.
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(f"{_cleared()}{line}\n")
+        cleared = f"\r{' ' * _columns()}\r" if _is_terminal() else ""
+        sys.stderr.write(f"{cleared}{line}{end}")
         sys.stderr.flush()
 
 
@@ -155,8 +131,7 @@ class _SessionHandler(logging.Handler):
         event = "note" if record.name == NOTES else "log"
         if record.levelno >= logging.WARNING:
             event = "warning" if record.levelno < logging.ERROR else "error"
-        level = record.levelname.lower()
-        self.session.log(event, message, level=level, logger=record.name)
+        self.session.log(event, message, level=record.levelname.lower(), logger=record.name)
 
 
 @contextlib.contextmanager
@@ -186,7 +161,7 @@ def reporting(session: Session) -> Iterator[None]:
         for hidden in (DeprecationWarning, PendingDeprecationWarning, ResourceWarning):
             warnings.simplefilter("ignore", hidden)
         # The same warning about the next input of a batch is a new one.
-        warnings.simplefilter("always", BgsubWarning)
+        warnings.simplefilter("always", errors.BgsubWarning)
         warnings.showwarning = show
         root.addHandler(handler)
         # Folders for fonts are no matter of ours; what is wrong with a picture is said by us.
@@ -206,10 +181,9 @@ def reporting(session: Session) -> Iterator[None]:
 class Progress:
     """A progress callback: a line now and then, or one that is written over, or nothing.
 
-    A context manager: it is over when the run is, also where that was cut short. It may be called
-    from any thread. A stage that is done before the first interval has passed is not said, so that
-    a short run is a short log; one that is written over (`in_place`) is, and stays where it ends.
-    Nothing is said without an interval.
+    Its context ends when the run does. It may be called from any thread. A stage that is done
+    before the first interval has passed is not said, so that a short run is a short log; one that
+    is written over (`in_place`) is, and stays where it ends. Nothing is said without an interval.
     """
 
     def __init__(
@@ -258,31 +232,19 @@ class Progress:
             if self._in_place:
                 self._write_over(self._text)
                 return
-            self.session.log(
-                "progress",
-                self._text,
-                stage=stage,
-                done=done,
-                total=total,
-                rate=None if rate is None else round(rate, 2),
-                seconds_left=None if left is None else round(left, 1),
-            )
+            facts: dict[str, object] = {"stage": stage, "done": done, "total": total}
+            facts["rate"] = None if rate is None else round(rate, 2)
+            facts["seconds_left"] = None if left is None else round(left, 1)
+            self.session.log("progress", self._text, **facts)
 
     def _write_over(self, text: str, end: str = "") -> None:
         label = f"{Path(self.session.label).name}: " if self.session.label and text else ""
-        shown = f"{label}{text}"[: _columns()]
-        # A terminal that is gone must not end the run.
-        with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(f"{_cleared()}{shown}{end}")
-            sys.stderr.flush()
+        write_line(f"{label}{text}"[: _columns()], end)
 
     def close(self) -> None:
         """Leave the line of the last stage as it is, but not among those of a batch."""
         if self._in_place and self._text:
-            if self.session.label:
-                self._write_over("")
-            else:
-                self._write_over(self._text, "\n")
+            self._write_over(*([""] if self.session.label else [self._text, "\n"]))
             self._text, self._last_line = "", -math.inf
 
     def __enter__(self) -> Self:
@@ -294,17 +256,10 @@ class Progress:
 
 
 def _in_words(
-    stage: str,
-    done: int,
-    total: int | None,
-    rate: float | None,
-    left: float | None,
-    detail: str,
+    stage: str, done: int, total: int | None, rate: float | None, left: float | None, detail: str
 ) -> str:
     """Put progress into words.
 
-    Examples
-    --------
     >>> _in_words("reading", 120, 480, 60.0, 6.0, "")
     'reading: 120 of 480 (25 %), 60/s, 6 s left'
     """
@@ -321,8 +276,6 @@ def _in_words(
 def duration(seconds: float) -> str:
     """Return a length of time in words.
 
-    Examples
-    --------
     >>> duration(6.4), duration(80), duration(7500)
     ('6 s', '1 min 20 s', '2 h 5 min')
     """
@@ -336,8 +289,6 @@ def duration(seconds: float) -> str:
 def speed(frames: int, seconds: float) -> str:
     """Return how many frames were done in what time.
 
-    Examples
-    --------
     >>> speed(1500, 26.2)
     '1500 frames in 26 s, 57 a second'
     """
@@ -351,11 +302,9 @@ def make_progress(session: Session) -> Progress:
     """Choose the display that fits the options and where stderr goes."""
     if session.quiet or session.unseen:
         return Progress(session)
-    if session.log_json:
-        return Progress(session, 1.0)
-    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+    if _is_terminal() and not session.log_json:
         return Progress(session, 0.1 if session.lines is None else None, in_place=True)
-    return Progress(session, 10.0)
+    return Progress(session, 1.0 if session.log_json else 10.0)
 
 
 def log_results(
@@ -364,19 +313,18 @@ def log_results(
     """Log where results are; if they are all that was asked for, no signal makes them a failure."""
     if session.label is None:
         work_is_done()
-    session.log("result", message.format(os.fspath(out)), out=os.fspath(out))
+    session.log("result", message.format(out), out=str(out))
 
 
 INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
 
 # As click writes it behind the message: ". Did you mean '--k'?", "(Possible options: --a, --b)".
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
-
 # No file has such a name; it is what a damaged file has in the place of a number.
 _ENDLESS_WORD = re.compile(r"([^\s/]{60})[^\s/]{239,}?(?=[:;,]*(?:[\s/]|$))")
 
 # What the system refused, where nobody who knew what it was for has said so.
-_CANNOT_WRITE = "{name}: cannot be written ({reason})", OutputError.exit_code
+_CANNOT_WRITE = "{name}: cannot be written ({reason})", errors.OutputError.exit_code
 _TOO_MANY_FILES = (
     "too many files are open at once ({reason}); allow more with `ulimit -n`, or use fewer --jobs",
     UsageError.exit_code,
@@ -406,11 +354,9 @@ def describe(error: BaseException) -> tuple[str, int]:
         return _describe_click(error)
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return str(error) or INTERRUPTED, Interrupted.exit_code
-    number = error.errno if isinstance(error, OSError) else None
-    if number in _OF_SYSTEM:
-        text, code = _OF_SYSTEM[number]
-        name = str(getattr(error, "filename", None) or "an output")[:200]
-        return text.format(name=name, reason=reason), code
+    if isinstance(error, OSError) and error.errno in _OF_SYSTEM:
+        text, code = _OF_SYSTEM[error.errno]
+        return text.format(name=str(error.filename or "an output")[:200], reason=reason), code
     message = f"unexpected error: {type(error).__name__}: {error}"
     return f"{message} (run with --debug for the traceback)", BgsubError.exit_code
 
@@ -457,7 +403,7 @@ def log_error(error: BaseException, session: Session) -> int:
         return error.exit_code
     message, code = describe(error)
     message = _ENDLESS_WORD.sub(r"\1…", message)
-    if isinstance(error, OutliersFound) and session.quiet:
+    if isinstance(error, errors.OutliersFound) and session.quiet:
         return code  # that is no error; the code says it
     trace = "".join(traceback.format_exception(error)) if session.debug else None
     if trace and not session.log_json:
@@ -467,9 +413,8 @@ def log_error(error: BaseException, session: Session) -> int:
     return code
 
 
-_SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_SIGNALS = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
 
 
 def install() -> None:
@@ -546,8 +491,7 @@ def prepare() -> None:
 def _nothing(number: int, mode: str) -> IO[str]:
     """Open the null device, under the number of the stream if that is free.
 
-    Otherwise the next file that is opened would get that number, and with it all that native code
-    writes to the stream.
+    Or else the next file that is opened would get that number, and what native code writes there.
     """
     with contextlib.suppress(OSError):
         os.fstat(number)

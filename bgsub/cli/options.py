@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, fields
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -40,7 +41,8 @@ class ByRule(ParamType):
 
     name = "value"
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, *more: Any) -> None:
+        super().__init__(*more)
         self.rule = rule
 
     def convert(
@@ -54,25 +56,17 @@ class ByRule(ParamType):
         return (self.rule.parse if isinstance(value, str) else self.rule.read)(name, value)
 
 
+# click's own types, which show bounds and choices in the help; the rule reads.
 class _IntegerRange(ByRule, click.IntRange):
-    """One of click's own types, which show bounds and choices in the help; the rule reads."""
-
-    def __init__(self, rule: Integer) -> None:
-        click.IntRange.__init__(self, rule.least, rule.most)
-        self.rule = rule
+    pass
 
 
 class _NumberRange(ByRule, click.FloatRange):
-    def __init__(self, rule: Number) -> None:
-        bounds = {"min_open": rule.open_least, "max_open": rule.open_most}
-        click.FloatRange.__init__(self, rule.least, rule.most, **bounds)
-        self.rule = rule
+    pass
 
 
 class _Choice(ByRule, click.Choice[str]):
-    def __init__(self, rule: Choice) -> None:
-        click.Choice.__init__(self, rule.names)
-        self.rule = rule
+    pass
 
 
 #: Whether a file can be read or written is for the library to find out, with its exit codes.
@@ -82,11 +76,11 @@ PATH = click.Path(readable=False)
 def click_type(rule: Rule) -> ParamType:
     """Return the type of a rule, one of click's own where that shows the values in the help."""
     if isinstance(rule, Integer):
-        return _IntegerRange(rule)
+        return _IntegerRange(rule, rule.least, rule.most)
     if type(rule) is Number and (rule.least, rule.most) != (None, None):
-        return _NumberRange(rule)
+        return _NumberRange(rule, rule.least, rule.most, rule.open_least, rule.open_most)
     if isinstance(rule, Choice):
-        return _Choice(rule)
+        return _Choice(rule, rule.names)
     return PATH if type(rule) in {File, Folder} else ByRule(rule)
 
 
@@ -119,17 +113,10 @@ def option(
 
 def together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     """Join decorators into one that adds their options in the order they are listed."""
-
-    def decorate(function: F) -> F:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorate
+    return lambda function: reduce(lambda done, add: add(done), reversed(decorators), function)
 
 
 def _declared_option(one: Field[Any], title: str) -> Callable[[Any], Any]:
-    """Return the decorator of a declared option."""
     declared, name, words = declaration(one), flag(one), default_in_words(one)
     default = one.default if one.default is None else declared.rule.to_text(one.default)
     settings: dict[str, Any] = {"default": None if words else default}
@@ -292,14 +279,14 @@ def argument(name: str, metavar: str, **settings: Any) -> Callable[[F], F]:
 
 def run_options(params: Mapping[str, Any]) -> RunOptions:
     """Make the options of a run from a command's parameters; what is missing has its default."""
-    given = {name: value for name, value in params.items() if value is not None}
-    outputs = given.get("outputs", DEFAULT_OUTPUTS)
-    for extra in EXTRA_OUTPUTS & given.keys():
-        outputs = outputs | {extra} if given[extra] else outputs - {extra}
+    outputs = params.get("outputs") or DEFAULT_OUTPUTS
+    for extra in EXTRA_OUTPUTS & params.keys():
+        if params[extra] is not None:
+            outputs = outputs | {extra} if params[extra] else outputs - {extra}
     if not outputs:
         raise UsageError("--only: no output is left; name at least one")
-    given |= {"source": chosen(SourceOptions, given), "outputs": outputs}
-    return chosen(RunOptions, given)
+    source = chosen(SourceOptions, params)
+    return chosen(RunOptions, {**params, "source": source, "outputs": outputs})
 
 
 def chosen(kind: type[D], params: Mapping[str, Any]) -> D:
@@ -318,11 +305,7 @@ def as_defaults(options: RunOptions) -> dict[str, Any]:
     plain = options.to_json()
     defaults = {**plain.pop("source"), **plain}
     left_out = {one.name for one in declared_fields(RunOptions) if not declaration(one).repeated}
-    return {
-        name: value
-        for name, value in defaults.items()
-        if value is not None and name not in left_out
-    }
+    return {n: v for n, v in defaults.items() if v is not None and n not in left_out}
 
 
 def typed_options() -> set[str]:
@@ -338,14 +321,6 @@ _OF_MASKS = "sensitivity shadows fill_holes min_area clean still_objects"
 _OF_OBJECTS = "max_area min_track max_gap regions line feedback"
 
 
-def _of_other_methods(options: RunOptions) -> set[str]:
-    """Return the options that the method makes nothing of."""
-    of_fit = {"support_fraction": "--support-fraction", "lam": "--lambda"}
-    known = METHODS[options.method].parameters
-    others = {name for name, flag in of_fit.items() if flag not in known}
-    return others if options.method == "trpca" else others | _OF_TRPCA
-
-
 def name_idle(options: RunOptions, session: Session) -> None:
     """Log one warning that names all typed options without effect; the run goes on without them.
 
@@ -354,7 +329,10 @@ def name_idle(options: RunOptions, session: Session) -> None:
     from bgsub.pipeline.inputs import needs_fit, needs_masks, needs_objects
 
     typed, written, method = typed_options(), options.outputs, f"--method {options.method}"
-    masks = needs_masks(options)
+    masks, known = needs_masks(options), METHODS[options.method].parameters
+    of_others = set() if options.method == "trpca" else _OF_TRPCA
+    of_others = of_others | ({"support_fraction"} if "--support-fraction" not in known else set())
+    of_others = of_others | ({"lam"} if "--lambda" not in known else set())
     videos, shown = {"background", "foreground", "mask", "scores"}, {"foreground", "preview"}
     rules = (
         (needs_fit(options), "such masks need no fit", _OF_FIT),
@@ -365,7 +343,7 @@ def name_idle(options: RunOptions, session: Session) -> None:
         (written & shown, "no foreground is shown", "foreground"),
         ("plot" in written, "nothing is plotted", "plot_format"),
     )
-    idle = dict.fromkeys(typed.intersection(_of_other_methods(options)), f"with {method}")
+    idle = dict.fromkeys(typed & of_others, f"with {method}")
     if options.mask_model != "local":
         reason = method if options.threshold is None else "--threshold"
         reason = "--model paper" if options.model == "paper" else reason

@@ -120,6 +120,7 @@ def _folders(given: tuple[str, ...]) -> list[Path]:
 
 
 def _check(path: Path, *, force: bool) -> None:
+    """Raise OutputError if a page cannot be written there."""
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
         raise OutputError(f"{path}: exists and is no plain file; choose another name")
     check_free(path, force=force)
@@ -149,14 +150,12 @@ class _Pages:
             raise InputError(f"{message}; a page is made of what bgsub run or bgsub apply wrote")
         selection = load_selected(folder, self.params).selection
         if keep and PAGE in manifest.get("outputs", {}) and path.is_file():
-            page = make_page(folder, manifest, path, selection=selection)
-            return make_row(page, path)
+            return make_row(make_page(folder, manifest, path, selection=selection), path)
         _check(path, force=self.force)
         beside = path.with_name(f"{path.stem}_files") if self.copies else None
         with ExitStack() as stack:
             if beside is not None and self.standalone:
-                place = stack.enter_context(tempfile.TemporaryDirectory(prefix="bgsub-"))
-                beside = Path(place)
+                beside = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bgsub-")))
             elif beside is not None and os.path.lexists(beside) and not self.force:
                 message = f"{beside}: exists; replace copies with --force or choose another name"
                 raise OutputError(message)
@@ -209,17 +208,10 @@ class _Pages:
     default="127.0.0.1",
 )
 @opts.option(
-    "Server",
-    "--port N",
-    "Port to listen on.  [default: a free one]",
-    Integer(0, 65535),
-    default=0,
+    "Server", "--port N", "Port to listen on.  [default: a free one]", Integer(0, 65535), default=0
 )
 @opts.option(
-    "Server",
-    "--open/--no-open opens",
-    "Open a browser, where there is a display.",
-    default=True,
+    "Server", "--open/--no-open opens", "Open a browser, where there is a display.", default=True
 )
 def view_command(session: Session, results: str, host: str, port: int, opens: bool) -> None:
     """Serve the folder RESULTS on this machine and open its page; Ctrl-C ends it, with exit code 0.

@@ -7,33 +7,27 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from bgsub.cli import options as opts
 from bgsub.cli.messages import Progress, Session, log_results, make_progress
 from bgsub.errors import cannot_write
-from bgsub.paper.options import (
-    COLUMNS,
-    CompareOptions,
-    DigitOptions,
-    MovedObjectOptions,
-    SyntheticOptions,
-    TimesOptions,
-)
+from bgsub.paper import options as kinds
+from bgsub.paper.options import COLUMNS
 from bgsub.report.tables import list_rows, values_text
 from bgsub.robustpca.competitors import METHODS
 
 if TYPE_CHECKING:
     from bgsub.options import Declared
     from bgsub.paper.options import Comparison
-    from bgsub.pipeline.results import ResultsDirectory
 
 SCHEMA_VERSION = 1
 """Of the JSON listing."""
 
-_SHEETS = ("frames-own.png", "frames-common.png")
+_SHEETS: dict[str, Literal["own", "common"]]
+_SHEETS = {"frames-own.png": "own", "frames-common.png": "common"}
 
 
 def _on_a_video(kind: type[Declared], *names: str) -> Callable[[opts.F], opts.F]:
@@ -55,7 +49,7 @@ def _on_a_video(kind: type[Declared], *names: str) -> Callable[[opts.F], opts.F]
     "bgsub compare door.mp4 --every 5 --frames 560,600 --timeout 60 --out comparison/",
     "bgsub compare water.avi --out comparison/ --format latex > table.tex",
 )
-@_on_a_video(CompareOptions, "support_fraction", "fit_frames", "seed")
+@_on_a_video(kinds.CompareOptions, "support_fraction", "fit_frames", "seed")
 def compare_command(
     session: Session, path: str, out: str, form: str, force: bool, **params: Any
 ) -> None:
@@ -67,81 +61,101 @@ def compare_command(
     """
     from bgsub.paper.figures import render_decomposition
     from bgsub.pipeline.manifest import Stopwatch
-    from bgsub.pipeline.results import ResultsDirectory
 
-    options = opts.chosen(CompareOptions, {**params, "run": opts.run_options(params)})
+    options = opts.chosen(kinds.CompareOptions, {**params, "run": opts.run_options(params)})
     for unused in options.unused:
         session.log("warning", unused)
+
+    def make(progress: Progress) -> _Made:
+        watch, found = Stopwatch(), compare(path, options, progress)
+        rows = [row.cells() for row in found.rows]
+        with watch.stage("write"):
+            files = {"compare.csv": list_rows("csv", COLUMNS, rows), **_errors(found)}
+            files["decomposition.png"] = render_decomposition(found)
+        record = _record("compare", path, found, options)
+        record["stages_s"] = found.stages | watch.seconds
+        facts = {"schema_version": SCHEMA_VERSION, "input": found.name}
+        facts |= {"frames": int(found.numbers.size), "pixels": found.pixels}
+        return files, record, (COLUMNS, rows), [found], facts | {"stages_s": found.stages}
+
     names = ["compare.csv", "frame_errors.csv", "errors.png", "decomposition.png"]
     with session.about(path):
-        with ResultsDirectory(Path(out), names, force=force) as results:
-            watch = Stopwatch()
-            comparison = _run(path, options, session)
-            rows = [row.cells() for row in comparison.rows]
-            with watch.stage("write"):
-                _write(results, "compare.csv", list_rows("csv", COLUMNS, rows))
-                _write_errors(results, comparison)
-                _write(results, "decomposition.png", render_decomposition(comparison))
-            record = _manifest("compare", path, comparison, options)
-            results.commit({**record, "stages_s": {**comparison.stages, **watch.seconds}})
-        facts = {
-            "schema_version": SCHEMA_VERSION,
-            "input": comparison.name,
-            "frames": int(comparison.numbers.size),
-            "pixels": comparison.pixels,
-            "stages_s": comparison.stages,
-        }
-        click.echo(list_rows(form, COLUMNS, rows, **facts), nl=False)
-        _log(comparison, session)
-        log_results(out, session)
+        _write_and_say(names, make, out, form, session, force=force)
 
 
-def _write(results: ResultsDirectory, name: str, data: str | bytes) -> None:
-    """Write a file of the results; raises OutputError if it cannot be written."""
-    raw = data.encode() if isinstance(data, str) else data
-    try:
-        results.stage(name).write_bytes(raw)
-    except OSError as error:
-        advice = "free some space or choose another folder with --out"
-        raise cannot_write(results.path / name, error, advice) from error
+_Files = dict[str, str | bytes]
+_Rows = list[dict[str, Any]]
+_Made = tuple[
+    _Files, dict[str, Any], tuple[Sequence[str], _Rows], "list[Comparison]", dict[str, Any]
+]
+"""Files, run.json, header and rows that are printed, what was compared, and facts for JSON."""
 
 
-def _run(path: str, options: CompareOptions, session: Session) -> Comparison:
-    """Compare, and show the progress on stderr."""
-    from bgsub.paper.compare import compare
+def compare(path: str, options: kinds.CompareOptions, progress: Progress) -> Comparison:
+    """Compare; imported late."""
+    from bgsub.paper.compare import compare as compare_methods
 
-    with make_progress(session) as progress:
-        return compare(path, options, progress=progress)
+    return compare_methods(path, options, progress=progress)
 
 
-def _write_errors(results: ResultsDirectory, comparison: Comparison, suffix: str = "") -> None:
-    """Write the error of every frame, a column for each method and k, and draw them."""
+def _write_and_say(
+    names: list[str],
+    make: Callable[[Progress], _Made],
+    out: str,
+    form: str,
+    session: Session,
+    *,
+    force: bool,
+) -> None:
+    """Do an experiment and write its files, print its table, and log its warnings."""
+    from bgsub.pipeline.results import ResultsDirectory
+
+    with ResultsDirectory(Path(out), names, force=force) as results:
+        with make_progress(session) as progress:
+            files, record, (header, rows), comparisons, facts = make(progress)
+        for name, data in files.items():
+            try:
+                results.stage(name).write_bytes(data.encode() if isinstance(data, str) else data)
+            except OSError as error:
+                advice = "free some space or choose another folder with --out"
+                raise cannot_write(results.path / name, error, advice) from error
+        results.commit(record)
+    click.echo(list_rows(form, header, rows, **facts), nl=False)
+    for one in comparisons:
+        for warning in one.warnings:
+            session.log("warning", warning)
+        for row in one.rows:
+            if row.failed:
+                session.log("warning", f"{row.name}, k = {row.k}: {row.reason}")
+        read = f"{one.name}: {one.numbers.size} frames of {one.pixels} pixels; read in"
+        decode, gram = f"{one.stages['decode']:.2g} s", f"{one.stages['gram']:.2g} s"
+        session.log("summary", f"{read} {decode}, Gram matrix in {gram}, once for all rows")
+    log_results(out, session)
+
+
+def _errors(comparison: Comparison, suffix: str = "") -> _Files:
+    """Return a table of the error of every frame, a column for each method and k, and its plot."""
     from bgsub.paper.figures import render_errors
 
     done = {f"{row.name}_k{row.k}": row.errors for row in comparison.rows if row.errors is not None}
     rows = [
-        {
-            "frame": int(number),
-            "time_s": float(time),
-            **{name: float(errors[i]) for name, errors in done.items()},
-        }
+        {"frame": int(number), "time_s": float(time)}
+        | {name: float(errors[i]) for name, errors in done.items()}
         for i, (number, time) in enumerate(zip(comparison.numbers, comparison.times, strict=True))
     ]
-    text = list_rows("csv", ["frame", "time_s", *done], rows)
-    _write(results, f"frame_errors{suffix}.csv", text)
-    _write(results, f"errors{suffix}.png", render_errors(comparison))
+    table = list_rows("csv", ["frame", "time_s", *done], rows)
+    return {f"frame_errors{suffix}.csv": table, f"errors{suffix}.png": render_errors(comparison)}
 
 
-def _write_sheets(results: ResultsDirectory, comparison: Comparison) -> None:
-    """Write pictures of frames at two scalings."""
+def _sheets(comparison: Comparison) -> _Files:
+    """Return pictures of frames at two scalings."""
     from bgsub.paper.figures import render_sheet
 
-    _write(results, "frames-own.png", render_sheet(comparison, "own"))
-    _write(results, "frames-common.png", render_sheet(comparison, "common"))
+    return {name: render_sheet(comparison, scaling) for name, scaling in _SHEETS.items()}
 
 
-def _manifest(
-    command: str, path: str, comparison: Comparison, options: CompareOptions
+def _record(
+    command: str, path: str, comparison: Comparison, options: kinds.CompareOptions
 ) -> dict[str, Any]:
     """Return what run.json says of a comparison."""
     from bgsub.pipeline.manifest import input_identity
@@ -154,21 +168,6 @@ def _manifest(
         "rows": [row.cells() for row in comparison.rows],
         "stages_s": comparison.stages,
     }
-
-
-def _log(comparison: Comparison, session: Session) -> None:
-    """Log the warnings of a comparison, and what was done once for all its rows."""
-    for warning in comparison.warnings:
-        session.log("warning", warning)
-    for row in comparison.rows:
-        if row.failed:
-            session.log("warning", f"{row.name}, k = {row.k}: {row.reason}")
-    decode, gram = (comparison.stages[name] for name in ("decode", "gram"))
-    text = (
-        f"{comparison.name}: {comparison.numbers.size} frames of {comparison.pixels} pixels; read "
-        f"in {decode:.2g} s, Gram matrix in {gram:.2g} s, once for all rows"
-    )
-    session.log("summary", text)
 
 
 @opts.command("methods", "bgsub methods", "bgsub methods --format json | jq -r '.rows[].name'")
@@ -214,7 +213,7 @@ def experiment_command() -> None:
     short_help="Fig. 1: Data1 and Data2 with more and more outliers.",
 )
 @opts.table_options
-@opts.section("Experiment", kind=SyntheticOptions)
+@opts.section("Experiment", kind=kinds.SyntheticOptions)
 def synthetic_command(session: Session, out: str, form: str, force: bool, **params: Any) -> None:
     """Fit every row-outlier method to synthetic data whose outliers are known.
 
@@ -224,9 +223,9 @@ def synthetic_command(session: Session, out: str, form: str, force: bool, **para
     """
     from bgsub.paper.curves import DATA, SYNTHETIC_COLUMNS, run_synthetic
 
-    options = opts.chosen(SyntheticOptions, params)
+    options = opts.chosen(kinds.SyntheticOptions, params)
 
-    def make(progress: Progress) -> _Curves:
+    def make(progress: Progress) -> _Made:
         points = run_synthetic(options, progress=progress)
         panels = {
             f"{name}, p = {p}": [q for q in points if (q["data"], q["p"]) == (name, p)]
@@ -234,10 +233,10 @@ def synthetic_command(session: Session, out: str, form: str, force: bool, **para
             for p in options.features
         }
         title = f"Synthetic data, n = {options.samples}, k = {options.components}"
-        return points, panels, title, 2
+        columns = SYNTHETIC_COLUMNS, ("data", "p"), 2
+        return _curves("synthetic", points, panels, title, columns, options, form)
 
-    columns = SYNTHETIC_COLUMNS
-    _curves("synthetic", make, columns, ("data", "p"), options, out, form, session, force=force)
+    _write_and_say(["synthetic.csv", "synthetic.png"], make, out, form, session, force=force)
 
 
 @opts.command(
@@ -249,7 +248,7 @@ def synthetic_command(session: Session, out: str, form: str, force: bool, **para
     short_help="One digit is true, others are outliers.",
 )
 @opts.table_options
-@opts.section("Experiment", kind=DigitOptions)
+@opts.section("Experiment", kind=kinds.DigitOptions)
 def digits_command(session: Session, out: str, form: str, force: bool, **params: Any) -> None:
     """Fit every row-outlier method to pictures of one digit, with other digits among them.
 
@@ -259,9 +258,9 @@ def digits_command(session: Session, out: str, form: str, force: bool, **params:
     """
     from bgsub.paper.curves import DIGIT_COLUMNS, load_digits, run_digits
 
-    options = opts.chosen(DigitOptions, params)
+    options = opts.chosen(kinds.DigitOptions, params)
 
-    def make(progress: Progress) -> _Curves:
+    def make(progress: Progress) -> _Made:
         digits = load_digits(None if options.data is None else Path(options.data))
         points = run_digits(digits, options, progress=progress)
         panels = {
@@ -272,45 +271,33 @@ def digits_command(session: Session, out: str, form: str, force: bool, **params:
             for k in options.ks
         }
         title = f"{digits.name.replace('$', '')}, true digit {options.true}, n = {points[0]['n']}"
-        return points, panels, title, len(options.ks)
+        columns = DIGIT_COLUMNS, ("outliers", "k"), len(options.ks)
+        return _curves("digits", points, panels, title, columns, options, form)
 
-    columns = DIGIT_COLUMNS
-    _curves("digits", make, columns, ("outliers", "k"), options, out, form, session, force=force)
-
-
-_Curves = tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]], str, int]
-"""Rows of an experiment, and the panels, title and columns of its figure."""
+    _write_and_say(["digits.csv", "digits.png"], make, out, form, session, force=force)
 
 
 def _curves(
     name: str,
-    make: Callable[[Progress], _Curves],
-    header: Sequence[str],
-    panel: Sequence[str],
+    rows: _Rows,
+    panels: dict[str, _Rows],
+    title: str,
+    columns: tuple[Sequence[str], Sequence[str], int],
     options: Declared,
-    out: str,
     form: str,
-    session: Session,
-    *,
-    force: bool,
-) -> None:
-    """Do an experiment of true and outlying rows, write it and print it.
+) -> _Made:
+    """Return what is made of an experiment of true and outlying rows.
 
-    For people, the mean tre alone is printed, with the shares side by side in each `panel`.
+    `columns` are those of the table, those that make a panel, and the number of panels in a row.
+    For people, the mean tre alone is printed, with the shares side by side in each panel.
     """
     from bgsub.paper.figures import render_tre, tre_table
-    from bgsub.pipeline.results import ResultsDirectory
 
-    with ResultsDirectory(Path(out), [f"{name}.csv", f"{name}.png"], force=force) as results:
-        with make_progress(session) as progress:
-            rows, panels, title, columns = make(progress)
-        _write(results, f"{name}.png", render_tre(panels, title, columns=columns))
-        _write(results, f"{name}.csv", list_rows("csv", header, rows))
-        results.commit(opts.preamble(f"experiment {name}", options.to_json()))
-    if form not in {"csv", "json"}:
-        header, rows = tre_table(rows, panel)
-    click.echo(list_rows(form, header, rows), nl=False)
-    log_results(out, session)
+    header, panel, across = columns
+    files: _Files = {f"{name}.png": render_tre(panels, title, columns=across)}
+    files[f"{name}.csv"] = list_rows("csv", header, rows)
+    shown = (header, rows) if form in {"csv", "json"} else tre_table(rows, panel)
+    return files, opts.preamble(f"experiment {name}", options.to_json()), shown, [], {}
 
 
 @opts.command(
@@ -320,7 +307,7 @@ def _curves(
     group=experiment_command,
     short_help="Table 1 and the reconstruction errors, on a video.",
 )
-@_on_a_video(TimesOptions, "fit_frames", "seed")
+@_on_a_video(kinds.TimesOptions, "fit_frames", "seed")
 def background_command(
     session: Session, path: str, out: str, form: str, force: bool, **params: Any
 ) -> None:
@@ -333,27 +320,22 @@ def background_command(
     """
     from bgsub.paper.figures import TIMES_COLUMNS, render_times, table_one, time_rows
     from bgsub.paper.options import PAPER_TIMES
-    from bgsub.pipeline.results import ResultsDirectory
 
-    options = opts.chosen(TimesOptions, {**params, "run": opts.run_options(params)})
+    options = opts.chosen(kinds.TimesOptions, {**params, "run": opts.run_options(params)})
+
+    def make(progress: Progress) -> _Made:
+        found = compare(path, options, progress)
+        rows = time_rows(found)
+        files = {"times.csv": list_rows("csv", TIMES_COLUMNS, rows), **_errors(found)}
+        files |= {"times.png": render_times(found), **_sheets(found)}
+        record = _record("experiment background", path, found, options)
+        paper = {name: asdict(column) for name, column in PAPER_TIMES.items()}
+        shown = (TIMES_COLUMNS, rows) if form in {"csv", "json"} else table_one(found)
+        return files, record | {"paper_2014_seconds": paper}, shown, [found], {}
+
     names = ["times.csv", "times.png", "frame_errors.csv", "errors.png", *_SHEETS]
     with session.about(path):
-        with ResultsDirectory(Path(out), names, force=force) as results:
-            comparison = _run(path, options, session)
-            rows = time_rows(comparison)
-            _write(results, "times.csv", list_rows("csv", TIMES_COLUMNS, rows))
-            _write(results, "times.png", render_times(comparison))
-            _write_errors(results, comparison)
-            _write_sheets(results, comparison)
-            record = _manifest("experiment background", path, comparison, options)
-            paper = {name: asdict(column) for name, column in PAPER_TIMES.items()}
-            results.commit({**record, "paper_2014_seconds": paper})
-        header: Sequence[str] = TIMES_COLUMNS
-        if form not in {"csv", "json"}:
-            header, rows = table_one(comparison)
-        click.echo(list_rows(form, header, rows), nl=False)
-        _log(comparison, session)
-        log_results(out, session)
+        _write_and_say(names, make, out, form, session, force=force)
 
 
 @opts.command(
@@ -364,7 +346,7 @@ def background_command(
     group=experiment_command,
     short_help="Error curves and pictures of the paper's second recording.",
 )
-@_on_a_video(MovedObjectOptions, "fit_frames", "seed")
+@_on_a_video(kinds.MovedObjectOptions, "fit_frames", "seed")
 def moved_object_command(
     session: Session, path: str, out: str, form: str, force: bool, **params: Any
 ) -> None:
@@ -375,27 +357,23 @@ def moved_object_command(
     errors-part.png, with their data, and pictures of frames at two scalings, frames-own.png and
     frames-common.png.
     """
-    from bgsub.pipeline.results import ResultsDirectory
+    options = opts.chosen(kinds.MovedObjectOptions, {**params, "run": opts.run_options(params)})
 
-    options = opts.chosen(MovedObjectOptions, {**params, "run": opts.run_options(params)})
+    def make(progress: Progress) -> _Made:
+        whole = compare(path, options.whole, progress)
+        part = compare(path, options.first_part, progress)
+        rows = [
+            {"frames": frames, **row.cells(), "method": row.name}
+            for frames, found in (("all", whole), (f"1-{options.part}", part))
+            for row in found.rows
+        ]
+        header = ("frames", *COLUMNS)
+        files = {"compare.csv": list_rows("csv", header, rows), **_errors(whole, "-whole")}
+        files |= {**_errors(part, "-part"), **_sheets(part)}
+        record = _record("experiment moved-object", path, part, options)
+        return files, record | {"rows": rows}, (header, rows), [whole, part], {}
+
     errors = "frame_errors-whole.csv frame_errors-part.csv errors-whole.png errors-part.png"
-    names = ["compare.csv", *errors.split(), *_SHEETS]
     with session.about(path):
-        with ResultsDirectory(Path(out), names, force=force) as results:
-            whole = _run(path, options.whole, session)
-            part = _run(path, options.first_part, session)
-            _write_errors(results, whole, "-whole")
-            _write_errors(results, part, "-part")
-            _write_sheets(results, part)
-            rows = [
-                {"frames": frames, **row.cells(), "method": row.name}
-                for frames, comparison in (("all", whole), (f"1-{options.part}", part))
-                for row in comparison.rows
-            ]
-            _write(results, "compare.csv", list_rows("csv", ("frames", *COLUMNS), rows))
-            record = _manifest("experiment moved-object", path, part, options)
-            results.commit({**record, "rows": rows})
-        click.echo(list_rows(form, ("frames", *COLUMNS), rows), nl=False)
-        for comparison in (whole, part):
-            _log(comparison, session)
-        log_results(out, session)
+        names = ["compare.csv", *errors.split(), *_SHEETS]
+        _write_and_say(names, make, out, form, session, force=force)

@@ -62,12 +62,12 @@ def load_selected(folder: Path, params: Mapping[str, Any], *, always: bool = Fal
     check_inside(run.name, size, regions)
     selection = EventFilter(
         min_area=listing.min_area,
-        max_area=places.max_area,
         min_length=listing.min_length,
+        by=listing.by,
+        max_area=places.max_area,
         merge_gap_s=listing.merge_gap,
         region=region,
         ignored=read_ignored(places, size),
-        by=listing.by,
         regions=regions,
     )
     return replace(run, selection=selection)
@@ -78,12 +78,10 @@ def read_places(places: PlaceOptions) -> tuple[tuple[Region, ...], Region | None
     from bgsub.tracking.regions import read_regions
 
     regions = () if places.regions is None else tuple(read_regions(Path(places.regions)))
-    if places.region is None:
-        return regions, None
-    for region in regions:
-        if region.name == places.region:
-            return regions, region
-    raise UsageError(f"--region {places.region}: {places.regions} has no region of that name")
+    named = next((region for region in regions if region.name == places.region), None)
+    if named is None and places.region is not None:
+        raise UsageError(f"--region {places.region}: {places.regions} has no region of that name")
+    return regions, named
 
 
 def read_ignored(
@@ -100,8 +98,7 @@ def read_ignored(
         sizes = f"{width}×{height} pixels, the input {size[0]}×{size[1]}"
         message = f"{Path(places.ignore).name}: the ignore image has {sizes}"
         raise UsageError(f"{message}; they must be the same")
-    grey = image if image.ndim == 2 else image.max(axis=2)
-    ignored: NDArray[np.bool_] = grey >= 128
+    ignored: NDArray[np.bool_] = (image if image.ndim == 2 else image.max(axis=2)) >= 128
     return ignored
 
 
@@ -252,13 +249,8 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
     outputs = frozenset({"objects", "tracks", "events", *masks})
     with session.about(given), _results_of(given, outputs, params, session) as folder:
         run = load_selected(folder, params)
-        spans = plan_spans(
-            run.events(),
-            before_s=own.before,
-            after_s=own.after,
-            merge_s=own.merge,
-            most=own.max_events,
-        )
+        apart = {"before_s": own.before, "after_s": own.after, "merge_s": own.merge}
+        spans = plan_spans(run.events(), **apart, most=own.max_events)
         painter = None
         if own.mode != "copy" and (own.overlay != "none" or own.caption):
             began = None if own.clock is None else datetime.fromisoformat(own.clock)
@@ -273,8 +265,7 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
                     with staged(Path(own.reel)) as reel:
                         join_clips([stage / name for name in names], reel)
                 except OSError as error:
-                    where = "check the folder and its space"
-                    raise cannot_write(own.reel, error, where) from error
+                    raise cannot_write(own.reel, error, "check the folder and its space") from error
             if own.sheet is not None:
                 _write_sheet(run, spans, own.overlay, Path(own.sheet))
             facts = {name: str(getattr(run, name)) for name in _FACTS}
@@ -282,9 +273,8 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
             results.commit(record | {"of": facts, "clips": len(spans)})
         if not spans:
             session.log("finding", "no event was found: clips.csv has no rows")
-            if own.reel is not None:
-                message = f"{own.reel}: is not written, for there is nothing to join"
-                session.log("warning", message)
+        if not spans and own.reel is not None:
+            session.log("warning", f"{own.reel}: is not written, for there is nothing to join")
         session.log("result", f"{plural(len(spans), 'clip')} in {out}", out=out)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +16,17 @@ from bgsub.cli import options as opts
 from bgsub.cli.jobs import (
     Job,
     Work,
-    check_out,
+    belongs,
     do_job,
     is_done,
-    plan,
-    read_list,
+    on_cluster,
     run_batch,
     segments_side_by_side,
 )
 from bgsub.cli.messages import Session, log_results, make_progress
-from bgsub.errors import BgsubError, InputError, UsageError
+from bgsub.errors import BgsubError, EmptySelectionError, InputError, OutputError, UsageError
 from bgsub.options import RunOptions
+from bgsub.runtime.files import check_plain
 
 if TYPE_CHECKING:
     from bgsub.cluster.parts import Part
@@ -48,13 +51,8 @@ _batch_options: Callable[[opts.F], opts.F] = opts.together(
 )
 
 
-@dataclass(frozen=True)
-class _Repeated:
-    """An earlier run: its run.json, input and the input's SHA-256."""
-
-    path: Path
-    input: str | None
-    sha256: str | None
+_Repeated = tuple[Path, str | None, str | None]
+"""Of an earlier run its run.json, its input and the input's SHA-256."""
 
 
 def _repeat(ctx: click.Context, _param: click.Parameter, value: str | None) -> _Repeated | None:
@@ -75,8 +73,7 @@ def _repeat(ctx: click.Context, _param: click.Parameter, value: str | None) -> _
         ctx.default_map = opts.as_defaults(RunOptions.from_json(plain))
     except BgsubError as error:
         raise type(error)(f"{value}: {error}") from error
-    given = recorded_path(manifest, recorded["path"])
-    return _Repeated(Path(value), given, recorded["sha256"])
+    return Path(value), recorded_path(manifest, recorded["path"]), recorded["sha256"]
 
 
 @opts.command(
@@ -145,9 +142,10 @@ def run_command(
         )
     given, digest = [*inputs, *(read_list(from_file) if from_file else [])], None
     if from_json is not None:
-        if not given and from_json.input is not None:
-            given, digest = [from_json.input], from_json.sha256
-        out = out or str(from_json.path if from_json.path.is_dir() else from_json.path.parent)
+        path, recorded, sha256 = from_json
+        if not given and recorded is not None:
+            given, digest = [recorded], sha256
+        out = out or str(path if path.is_dir() else path.parent)
     folder = _checked_out(given, out)
     processes = min(jobs, len(given))
     work = Work(
@@ -157,12 +155,12 @@ def run_command(
         processes=jobs if len(given) == 1 else 1,
     )
     if part is not None:
-        from bgsub.cluster.parts import parse_part
+        from bgsub.cluster.parts import Part
 
         if scheduler is not None:
             message = "--part contradicts --scheduler, whose workers share the work"
             raise UsageError(f"{message}; leave it out")
-        _do_part(parse_part(part), given, folder, replace(work, skip=True), jobs, session)
+        _do_part(Part.parse(part), given, folder, replace(work, skip=True), jobs, session)
         return
     planned = plan(given, folder, subfolders=bool(from_file) or len(given) > 1, keep=work.skip)
     if scheduler is None:
@@ -171,12 +169,83 @@ def run_command(
     if jobs > 1:
         message = "--jobs has no effect with --scheduler, whose workers share the work"
         session.log("warning", message)
-    from bgsub.cli.cluster import on_cluster
     from bgsub.cluster.pool import connect
 
     work = replace(work, options=options, processes=1)
     with connect(scheduler) as pool:
         run_batch(planned, work, session, outcomes=on_cluster(pool, planned, work, session))
+
+
+def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> list[Job]:
+    """Decide where the results of each input go, in the order of the inputs.
+
+    With `subfolders`, each has a folder of its own in `out`, named after it: ``water``, and where
+    a name is taken ``water-2``, …. With `keep`, complete results of other inputs count as taken.
+    """
+    from bgsub.pipeline.results import is_complete
+
+    jobs: list[Job] = []
+    taken: set[str] = set()  # file systems may take Water for water
+    for number, given in enumerate(inputs, start=1):
+        stem, place = _stem(given), out
+        for i in itertools.count(1) if subfolders else ():
+            place = out / (f"{stem}-{i}" if i > 1 else stem)
+            is_foreign = keep and is_complete(place) and not belongs(place, given)
+            if place.name.casefold() not in taken and not is_foreign:
+                break
+        taken.add(place.name.casefold())
+        jobs.append(Job(given, place, number, len(inputs)))
+    return jobs
+
+
+def _stem(given: str) -> str:
+    """Name the folder of an input."""
+    path = Path(given)
+    stem = path.stem
+    if path.is_dir():
+        whole = path.resolve()
+        stem = whole.stem if whole.suffix == ".zarr" else whole.name
+    elif not path.exists() and any(character in path.name for character in "*?[%"):
+        stem = path.parent.resolve().name  # images are known by their folder
+    return stem or "input"
+
+
+def check_out(out: Path) -> None:
+    """Raise OutputError if results can certainly not be written there, before any work."""
+    present = next((p for p in (out, *out.absolute().parents) if os.path.lexists(p)), out)
+    wrong = ""
+    if not present.is_dir():
+        what = "is a file" if present == out else f"{present} is a file"
+        wrong = f"{what}, but results need a folder"
+    elif not os.access(present, os.W_OK | os.X_OK):
+        wrong = f"{present} may not be written to"
+    if wrong:
+        raise OutputError(f"{out}: {wrong}; choose another --out")
+
+
+def read_list(name: str) -> list[str]:
+    """Read inputs from a text file or stdin (``-``): paths, one a line, blank lines, # comments."""
+    if name == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        check_plain(name)
+        try:
+            with Path(name).open("rb") as file:
+                data = file.read(1 << 16)  # a film given by mistake is not read to its end
+                data += file.read() if b"\0" not in data else b""
+        except OSError as error:
+            reason = f"the list of inputs cannot be read ({error.strerror})"
+            raise InputError(f"{name}: {reason}") from error
+    if b"\0" in data:
+        message = f"{name}: is binary data and no list of inputs; give a video without --from-file"
+        raise InputError(message)
+    # As the system decodes file names, so that any name survives.
+    lines = [os.fsdecode(line).strip() for line in data.removeprefix(b"\xef\xbb\xbf").splitlines()]
+    paths = [line for line in lines if line and not line.startswith("#")]
+    if not paths:
+        message = "the list names no input; write one path a line"
+        raise EmptySelectionError(f"{'stdin' if name == '-' else name}: {message}")
+    return paths
 
 
 def _checked_out(given: list[str], out: str | None) -> Path:
@@ -194,6 +263,8 @@ def _do_part(
     part: Part, given: Sequence[str], out: Path, work: Work, processes: int, session: Session
 ) -> None:
     """Do one of N parts: every N-th of several inputs, or of the segments of one film."""
+    from bgsub.cluster.parts import PartsList, Unit, load_parts
+
     if work.options.force:
         message = f"--part {part}: --force would remove what other parts have made"
         raise UsageError(f"{message}; remove {out} yourself, and leave --force out")
@@ -204,7 +275,12 @@ def _do_part(
                 return
             idle = _do_segments(part, job, work, processes, session)
     else:
-        jobs = _jobs_of_all(part, given, out)
+        earlier = load_parts(out)
+        jobs = plan(given, out, subfolders=True, keep=True)
+        if earlier is not None and [unit.input for unit in earlier.units] == list(given):
+            folders = (out / unit.folder for unit in earlier.units)
+            jobs = [replace(job, out=own) for job, own in zip(jobs, folders, strict=True)]
+        PartsList(tuple(Unit(job.input, job.out.name) for job in jobs), part.of).save(out)
         mine = part.pick(jobs)
         idle = None if mine else f"there are only {len(jobs)} inputs"
         if mine:
@@ -215,27 +291,11 @@ def _do_part(
     session.log("summary", f"part {part} is done; {advice}")
 
 
-def _jobs_of_all(part: Part, given: Sequence[str], out: Path) -> list[Job]:
-    """Decide where the results of each input go, as the first part did that came."""
-    from bgsub.cluster.parts import PartsList, Unit, load_parts
-
-    earlier = load_parts(out)
-    jobs = plan(given, out, subfolders=True, keep=True)
-    units = tuple(Unit(job.input, job.out.name) for job in jobs)
-    if earlier is not None and [unit.input for unit in earlier.units] == list(given):
-        units = earlier.units
-    PartsList(units, part.of).save(out)
-    return [
-        Job(unit.input, out / unit.folder, number, len(units))
-        for number, unit in enumerate(units, start=1)
-    ]
-
-
 def _do_segments(part: Part, job: Job, work: Work, processes: int, session: Session) -> str | None:
     """Do some segments of a film, and say why if there are none; part 1 does one in one piece."""
-    from bgsub.cluster.parts import PartsList, Unit, common_plan
+    from bgsub.cluster.parts import PartsList, Unit
     from bgsub.segments.plan import load_plan
-    from bgsub.segments.run import announce, is_one_piece, run_segments
+    from bgsub.segments.run import announce, common_plan, is_one_piece, run_segments
 
     PartsList((Unit(job.input, "."),), part.of).save(job.out)
     film = None
@@ -323,8 +383,6 @@ def join_command(session: Session, out: str) -> None:
 
     with make_progress(session) as progress:
         joined = join(Path(out), progress=lambda done, total: progress("check", done, total))
-    if joined.what == "segments":
-        session.log("summary", f"{joined.units} segments are joined")
-    elif joined.what == "inputs":
-        session.log("summary", f"the results of {joined.units} inputs are complete")
-    log_results(joined.out, session)
+    if joined:
+        session.log("summary", joined)
+    log_results(out, session)

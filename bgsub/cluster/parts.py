@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import platform
 import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,18 +20,10 @@ from bgsub.errors import (
     cannot_write,
     is_or_are,
 )
-from bgsub.options import RunOptions
-from bgsub.pipeline.manifest import input_identity, load_manifest
+from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.results import check_unchanged, is_complete
 from bgsub.runtime.files import read_json, write_file
-from bgsub.segments.plan import (
-    FOLDER,
-    PLAN,
-    SegmentPlan,
-    load_plan,
-    segment_folder,
-    segments_of,
-)
+from bgsub.segments.plan import FOLDER, PLAN, SegmentPlan, load_plan, segment_folder
 from bgsub.segments.run import finish
 
 LIST = ".parts.json"
@@ -51,21 +41,20 @@ class Part(NamedTuple):
     number: int
     of: int
 
+    @classmethod
+    def parse(cls, text: str) -> Part:
+        """Read ``i/N``; UsageError if it is something else."""
+        match = _PART.fullmatch(text.strip())
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise UsageError(f"--part {text}: must be i/N with i from 1 to N, such as 2/8")
+        return cls(int(match[1]), int(match[2]))
+
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
     def pick(self, units: Sequence[AnyUnit]) -> list[AnyUnit]:
         """Return the units of this part."""
         return list(units[self.number - 1 :: self.of])
-
-
-def parse_part(text: str) -> Part:
-    """Read ``i/N``; UsageError if it is something else."""
-    match = _PART.fullmatch(text.strip())
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        message = f"--part {text}: must be i/N with i from 1 to N, such as 2/8"
-        raise UsageError(message)
-    return Part(int(match[1]), int(match[2]))
 
 
 class Unit(NamedTuple):
@@ -123,85 +112,24 @@ def _parts_list(plain: Any) -> PartsList:
     return PartsList(units, of)
 
 
-def put_first(path: Path, text: str) -> bool:
-    """Write a file unless others, here or on other machines, have been the first.
-
-    Return whether it is this text that is there; OutputError if it cannot be written.
-    """
-    partial = path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        try:
-            os.link(partial, path)
-        except FileExistsError:
-            return False
-        except OSError:  # a file system without links
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise cannot_write(path, error, "choose another --out") from error
-    return True
-
-
-def common_plan(footage: str, out: Path, options: RunOptions) -> SegmentPlan:
-    """Return the plan of a video that all its parts follow: the first one that is made.
-
-    It is kept in the folder of results if the video is divided. OutputError if that holds segments
-    of another video or other options, or cannot be written.
-    """
-    path = out / FOLDER / PLAN
-    if not path.exists():
-        plan = SegmentPlan(input_identity(footage), options, segments_of(footage, options))
-        if len(plan.segments) < 2:
-            return plan
-        folder = path.parent
-        segments = folder.is_dir() and any(entry.name.isdigit() for entry in folder.iterdir())
-        if segments and not path.exists():
-            message = f"{folder}: holds segments without a plan"
-            raise OutputError(f"{message}; remove it, and run all parts again")
-        if put_first(path, json.dumps(plan.to_json(), indent=2) + "\n"):
-            return plan
-    # The video is compared by name and size: its contents were read for the plan.
-    earlier, film = load_plan(out), Path(footage)
-    is_same = replace(earlier, options=options).fingerprint == earlier.fingerprint
-    is_same = is_same and (film.name or film.resolve().name) == earlier.identity["name"]
-    if film.is_file():
-        is_same = is_same and film.stat().st_size == earlier.identity["size_bytes"]
-    if not is_same:
-        message = f"{out}: its segments are of another input, or were made with other options"
-        raise OutputError(f"{message}; give the same, or choose another --out")
-    return earlier
-
-
-class Joined(NamedTuple):
-    """What was joined: so many "inputs" or "segments", or "results" that were complete already."""
-
-    out: Path
-    units: int
-    what: str
-
-
-def join(out: Path, *, progress: Callable[[int, int], None] | None = None) -> Joined:
+def join(out: Path, *, progress: Callable[[int, int], None] | None = None) -> str:
     """Join the segments of a video, or check the results of a batch, that parts have made.
 
-    Reads every file of a batch once; `progress` is called with the results that were checked and
-    their number. BatchError names what is missing or damaged and the parts that make it; InputError
-    if there is nothing to join.
+    Return what was done, empty for results that were complete already. Reads every file of a batch
+    once; `progress` is called with the results that were checked and their number. BatchError names
+    what is missing or damaged and the parts that make it; InputError if there is nothing to join.
     """
-    parts = load_parts(out)
+    parts, done = load_parts(out), ""
     if (out / FOLDER / PLAN).exists():
         plan = load_plan(out)
         _check_segments(out, plan, parts)
         finish(out, plan)
-        joined = Joined(out, len(plan.segments), "segments")
+        done = f"{len(plan.segments)} segments are joined"
     elif parts is not None and (len(parts.units) > 1 or parts.units[0].folder != "."):
         _check_batch(out, parts, progress or (lambda _done, _total: None))
-        joined = Joined(out, len(parts.units), "inputs")
+        done = f"the results of {len(parts.units)} inputs are complete"
     elif is_complete(out):
         _check_results(out)
-        joined = Joined(out, 1, "results")
     elif parts is not None:
         name = parts.units[0].input
         again = f"run `bgsub run {shlex.quote(name)} --part 1/{parts.of} …` again"
@@ -213,7 +141,7 @@ def join(out: Path, *, progress: Callable[[int, int], None] | None = None) -> Jo
         raise InputError(f"{out}: no such folder; name the --out of the parts")
     with contextlib.suppress(OSError):
         (out / LIST).unlink(missing_ok=True)
-    return joined
+    return done
 
 
 def _some(names: Sequence[Any]) -> str:
@@ -273,10 +201,8 @@ def _check_batch(out: Path, parts: PartsList, progress: Callable[[int, int], Non
             damaged.append(str(error))
         again.append(parts.part_of(place))
     progress(total, total)
-    said = []
-    if missing:
-        many = f"{len(missing)} of {total} inputs {is_or_are(len(missing))} missing"
-        said.append(f"{many} ({_some(missing)})")
+    many = f"{len(missing)} of {total} inputs {is_or_are(len(missing))} missing"
+    said = [f"{many} ({_some(missing)})"] if missing else []
     if damaged:
         said.append(f"{len(damaged)} damaged ({damaged[0]}; remove its folder)")
     if said:

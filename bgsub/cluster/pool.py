@@ -9,7 +9,8 @@ import re
 import time
 import uuid
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -17,23 +18,22 @@ from typing import Any
 from bgsub.errors import BgsubError, UsageError, plural
 from bgsub.runtime.processes import ask_child
 from bgsub.runtime.threads import own_threads
-from bgsub.version import __version__, how_to_install
+from bgsub.version import how_to_install
 
 notes = logging.getLogger("bgsub.notes")
 
+# Seconds for a scheduler to answer, between two looks at its workers, and between two notes that
+# there are none; and for how long there may be none, in Dask's words.
 _PATIENCE_S, _LOOK_S, _SAID_EVERY_S, _ABSENCE = 15.0, 10.0, 60.0, "1h"
-"""Seconds for a scheduler to answer, between two looks at its workers, and between two notes that
-there are none; and for how long there may be none, in Dask's words."""
 
-TRIES = 3
-"""Tries of a task on machines that die of it."""
+TRIES = 3  # of a task on machines that die of it
 
 _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _REMOTE = re.compile(r"(tcp|tls|ws|wss|ucx)://[^/]+:[0-9]{1,5}/?")
 
 
 class NoWorkersError(UsageError):
-    """A cluster in which nobody works: none of its workers is left, or its scheduler is gone."""
+    """Nobody works in a cluster: none of its workers is left, or its scheduler is gone."""
 
 
 class TaskLostError(BgsubError):
@@ -51,26 +51,23 @@ class Pool:
         """Count the tasks that the workers of each machine do at the same time, by its address."""
         from distributed.comm import get_address_host
 
-        found: dict[str, int] = {}
+        found: Counter[str] = Counter()
         for address, threads in self._client.nthreads().items():
-            host = get_address_host(address)
-            found[host] = found.get(host, 0) + int(threads)
-        return found
+            found[get_address_host(address)] += int(threads)
+        return dict(found)
 
     def do(self, tasks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """Do tasks, and yield the place and the result of each as it is ready.
+        """Do tasks, each a function and its arguments; yield place and result as each is ready.
 
-        A task is a function of a module that workers can import, and its arguments. The result is
-        what the function returns, the error that it raised, or TaskLostError; a task whose worker
-        dies is done by another one. NoWorkersError if the scheduler is gone, or the cluster has had
-        no worker for as long as ``distributed.scheduler.no-workers-timeout`` says, an hour by
-        default.
+        The result is what the function returns, the error that it raised, or TaskLostError.
+        NoWorkersError if the scheduler is gone, or there has been no worker for as long as
+        ``distributed.scheduler.no-workers-timeout`` says, an hour by default.
         """
-        places = {}
-        for place, task in enumerate(tasks):
-            key = f"bgsub-run-{uuid.uuid4().hex}"
-            call = (_call_of_version, __version__, *task)
-            places[self._client.submit(*call, key=key, pure=False)] = place
+        submit = self._client.submit
+        places = {
+            submit(*task, key=f"bgsub-run-{uuid.uuid4().hex}", pure=False): place
+            for place, task in enumerate(tasks)
+        }
         try:
             for future in self._completed(places):
                 yield places.pop(future), _result(future)
@@ -89,10 +86,8 @@ class Pool:
 
         name, patience = f"--scheduler {self._address}", "distributed.scheduler.no-workers-timeout"
         most_s = parse_timedelta(dask.config.get(patience, None) or _ABSENCE)
-        none = NoWorkersError(
-            f"{name}: had no worker for {_in_words(most_s)}; "
-            f"start some with `dask worker {self._address}`"
-        )
+        none = f"{name}: had no worker for {_in_words(most_s)}"
+        lost = NoWorkersError(f"{none}; start some with `dask worker {self._address}`")
         left, since, told_s = set(futures), math.inf, 0.0
         while left:
             try:
@@ -101,7 +96,7 @@ class Pool:
                         raise NoWorkersError(f"{name}: the scheduler is gone; start it again")
                     # The scheduler may have the same patience, and be the first to lose it.
                     if isinstance(future.exception(), NoValidWorkerError | NoWorkerError):
-                        raise none
+                        raise lost
                     left.discard(future)
                     yield future
             except TimeoutError:
@@ -111,7 +106,7 @@ class Pool:
                 since = min(since, time.monotonic())
                 away_s = time.monotonic() - since
                 if away_s >= most_s:
-                    raise none from None
+                    raise lost from None
                 if away_s - told_s >= _SAID_EVERY_S:
                     told_s = away_s
                     text = "%s has had no worker for %s, and %s; start some, or stop with Ctrl-C"
@@ -123,55 +118,42 @@ def _in_words(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else plural(round(seconds / 60), "minute")
 
 
-def _call_of_version(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function on a worker; BgsubError if it has another bgsub, whose results may differ."""
-    if version != __version__:
-        message = f"a worker has bgsub {__version__}, and this is bgsub {version}"
-        raise BgsubError(f"{message}; install the same bgsub on all workers")
-    return function(*arguments)
-
-
 def _result(future: Any) -> Any:
     from distributed import KilledWorker
 
     error = future.exception()
-    if error is None:
-        return future.result()
     if isinstance(error, KilledWorker):
         message = "every worker that tried it died, perhaps for lack of memory"
         return TaskLostError(f"{message}; use workers with more, or less --memory")
-    return error
+    return future.result() if error is None else error
 
 
 @contextlib.contextmanager
 def connect(address: str) -> Iterator[Pool]:
     """Connect to a scheduler (``tcp://HOST:PORT``), or start workers here (``local``, ``local:N``).
 
-    They end with the context. UsageError if the address is something else, Dask is not installed,
-    or nobody answers there.
+    They end with the context. UsageError where that cannot be.
     """
     local = _LOCAL.fullmatch(address)
     if local is None and _REMOTE.fullmatch(address) is None:
-        message = f"--scheduler {address}: must be tcp://HOST:PORT, local or local:N"
-        raise UsageError(message)
+        raise UsageError(f"--scheduler {address}: must be tcp://HOST:PORT, local or local:N")
     if find_spec("distributed") is None:
-        message = f"--scheduler {address}: needs Dask"
-        raise UsageError(f"{message}; {how_to_install('cluster')} installs it")
+        installed = f"{how_to_install('cluster')} installs it"
+        raise UsageError(f"--scheduler {address}: needs Dask; {installed}")
     import dask.config
     from distributed import LocalCluster
 
     # What happens to workers is said here, in words.
     for library in ("distributed", "distributed.client", "tornado.application", "asyncio"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
-    with contextlib.ExitStack() as stack:
-        settings = {"distributed.scheduler.allowed-failures": TRIES - 1}
-        stack.enter_context(dask.config.set(settings))
+    tries = dask.config.set({"distributed.scheduler.allowed-failures": TRIES - 1})
+    with tries, contextlib.ExitStack() as stack:
         place: Any = address
         if local is not None:
-            # The work is done in processes of their own, which keep to --memory.
             workers = {"n_workers": int(local[1] or own_threads(None, 1)), "threads_per_worker": 1}
-            quiet = {"dashboard_address": None, "silence_logs": logging.CRITICAL}
-            place = stack.enter_context(LocalCluster(**workers, **quiet, memory_limit=0))
+            # The work is done in processes of their own, which keep to --memory.
+            workers |= {"memory_limit": 0, "silence_logs": logging.CRITICAL}
+            place = stack.enter_context(LocalCluster(**workers, dashboard_address=None))
         client = _client(place, address, stack)
         if not client.nthreads():
             notes.info("%s has no worker yet; waiting for some", address)
@@ -206,34 +188,21 @@ def _client(place: Any, address: str, stack: contextlib.ExitStack) -> Any:
     return client
 
 
-def cancelled() -> Callable[[], bool]:
-    """Return a predicate that tells whether the task of this thread was cancelled."""
-    from distributed import get_worker
-    from distributed.worker import thread_state
-
-    worker, key = get_worker(), thread_state.key
-
-    def ask() -> bool:
-        task = worker.state.tasks.get(key)
-        return task is None or task.state not in {"executing", "long-running"}
-
-    return ask
-
-
-def slots_here(slots: dict[str, int]) -> int:
-    """Count the tasks that may be done at the same time on the machine of this worker."""
-    from distributed import get_worker
-    from distributed.comm import get_address_host
-
-    worker = get_worker()
-    own = int(worker.state.nthreads)
-    return max(own, slots.get(get_address_host(worker.address), own), 1)
-
-
 def do_in_child(module: str, request: dict[str, Any], slots: dict[str, int]) -> dict[str, Any]:
-    """Do a task of this worker in a process of its own; see `ask_child`.
+    """Do a task of this worker in a process of its own, until it is cancelled; see `ask_child`.
 
     ``jobs`` is added to the request, the tasks that share this machine (see `Pool.slots`).
     """
-    asked = {**request, "jobs": slots_here(slots)}
-    return ask_child(module, asked, cancelled())
+    from distributed import get_worker
+    from distributed.comm import get_address_host
+    from distributed.worker import thread_state
+
+    worker, key = get_worker(), thread_state.key
+    own = int(worker.state.nthreads)
+    here = max(own, slots.get(get_address_host(worker.address), own), 1)
+
+    def is_cancelled() -> bool:
+        task = worker.state.tasks.get(key)
+        return task is None or task.state not in {"executing", "long-running"}
+
+    return ask_child(module, {**request, "jobs": here}, is_cancelled)

@@ -41,32 +41,24 @@ from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import Followed, Observation, Tracker
 from bgsub.video.frames import Bytes, Layout
 
-MOST_FRAMES = 500
-"""Frames of a window."""
-
-_FIRST_FRAMES, _GROWTH = 40, 100
-"""Frames that the time before the first model is cut into, and any time since the beginning until
-the window is full."""
-
+MOST_FRAMES = 500  # of a window
 _LEAST_FRAMES = 8
-
+# Frames that the time before the first model is cut into, and any time since the beginning until
+# the window is full.
+_FIRST_FRAMES, _GROWTH = 40, 100
+# Of the fit, and frames of its support for each at least: fewer fit but themselves.
 _COMPONENTS, _FRAMES_A_COMPONENT = 3, 3
-"""Of the fit, and frames of its support for each at least: fewer fit but themselves."""
-
 _NICENESS, _PATIENCE_S = 10, 5.0
 
 
 @dataclass(frozen=True, eq=False)
 class LiveModel:
-    """What was learned of a scene: masks, and perhaps a fit to the shrunk luma of the window.
-
-    `location` and `scale` are those of √r in the window, in grey levels.
-    """
+    """What was learned of a scene: masks, and perhaps a fit to the shrunk luma of the window."""
 
     masks: MaskModel
     center: NDArray[np.float64] | None = None
     components: NDArray[np.float64] | None = None
-    location: float = 0.0
+    location: float = 0.0  # of √r in the window, in grey levels, as is its scale
     scale: float = 1.0
 
     def frame_score(self, luma: Bytes) -> float | None:
@@ -86,10 +78,9 @@ def _shrunk(luma: Bytes) -> Bytes:
 class Learner:
     """The frames of the last minutes, thinned to 500, and the newest model of them.
 
-    A model is due after `warm_up_s` of the options, when the time that is known has doubled, and
-    then every `refresh_s`. With `waits`, frames wait for it: where nothing is lost by it, results
-    do not depend on how quick the machine is. Else it is learned in a thread that gives way.
-    `complaints` are what a person should know.
+    A model is due after `warm_up_s`, when the time that is known has doubled, and then every
+    `refresh_s`. With `waits`, frames wait for it, and results do not depend on how quick the
+    machine is; else it is learned in a thread that gives way.
     """
 
     def __init__(
@@ -214,28 +205,21 @@ class Learner:
 
 @dataclass(frozen=True, kw_only=True)
 class Sought:
-    """What counts as an object, and where.
-
-    `min_area` is in pixels of the stream, `counted` says which objects make events, by their
-    largest area and their place, and `regions` are those whose names are said of what was in them.
-    """
+    """What counts as an object, and where."""
 
     masks: MaskOptions = field(default_factory=MaskOptions)
-    min_area: int | None = None
-    counted: EventFilter = field(default_factory=EventFilter)
-    regions: tuple[Region, ...] = ()
+    min_area: int | None = None  # in pixels of the stream
+    counted: EventFilter = field(default_factory=EventFilter)  # which make events
+    regions: tuple[Region, ...] = ()  # whose names are said of what was in them
 
 
 @dataclass(frozen=True)
 class Found:
-    """The mask of a frame, and the objects of frames that are decided by now, in stream pixels.
-
-    `frame_score` is the robust z-score of this frame, where it shows something.
-    """
+    """The mask of a frame, and the objects of frames that are decided by now, in stream pixels."""
 
     mask: Bytes
     frames: list[list[Observation]]
-    frame_score: float | None
+    frame_score: float | None  # robust z-score of this frame, where it shows something
 
 
 class Analysis:
@@ -243,9 +227,6 @@ class Analysis:
 
     With `waits`, frames wait for models. With `looks_back`, objects of a frame are told when all is
     known of them, as in a run; else at most `LATEST` frames later, with what is known by then.
-    `known_s` is the time of the last frame whose objects were told, and `scale` that of the frames
-    that it wants, None to choose.
-
     UsageError if the model that is to be used can make no masks of a stream.
     """
 
@@ -260,15 +241,17 @@ class Analysis:
         self._header: Header | None = None
         self._number = self._first_track = self._last_track = self._models = 0
         self._untold: deque[float] = deque()
-        self.known_s = 0.0
+        self.known_s = 0.0  # of the last frame whose objects were told
         self._given = None if options.model is None else BackgroundModel.load(options.model)
-        self.scale = options.scale
+        self.scale = options.scale  # of the frames that it wants; None to choose
         if self._given is not None:
             self.scale = float(self._given.geometry.get("scale", 1.0))
-            by_formula = "the model makes masks by the paper's formula; make one with `bgsub run`"
-            of_part = "the model is of a part of the picture (--roi); watch needs a whole one"
-            if self._given.local is None or self._given.geometry.get("roi"):
-                raise UsageError(by_formula if self._given.local is None else of_part)
+            if self._given.local is None:
+                formula = "the model makes masks by the paper's formula"
+                raise UsageError(f"{formula}; make one with `bgsub run`")
+            if self._given.geometry.get("roi"):
+                part = "the model is of a part of the picture (--roi)"
+                raise UsageError(f"{part}; watch needs a whole one")
 
     @property
     def models(self) -> int:
@@ -285,8 +268,7 @@ class Analysis:
 
         InputError if the model that is to be used is of another size.
         """
-        before, self._header = self._header, header
-        layout = header.layout
+        before, self._header, layout = self._header, header, header.layout
         size = layout.width, layout.height
         self._view = View(header.size, (0, 0, *header.size), size)
         is_same = before is not None and before.layout == layout
@@ -297,29 +279,28 @@ class Analysis:
             ignored = self._counted.ignored.astype(np.uint8)
             fitted = cv2.resize(ignored, header.size, interpolation=cv2.INTER_NEAREST)
             self._counted = replace(self._counted, ignored=fitted > 0)
-        self._first_track = self._last_track
+        self._first_track, self._loop = self._last_track, None
         self._untold.clear()
-        self._loop = None
         least, takes_all = self._options.min_track, self._sought.min_area is not None
         self._tracker = Tracker(size, rate=header.rate, min_track=least, takes_all=takes_all)
         return is_same
 
     def _begin_scene(self, layout: Layout) -> None:
-        given, masks = self._given, self._sought.masks
+        masks = self._sought.masks
         self.close()
         self._least_area, least = 1, self._sought.min_area
         if least is not None:
             across, down = self._view.scale
             self._least_area = max(1, round(least / (across * down)))
             masks = replace(masks, min_area=self._least_area)
-        if given is None or given.local is None:
+        if self._given is None:
             self._learner = Learner(layout, masks, self._options, waits=self._waits)
             return
-        theirs = given.layout
+        theirs = self._given.layout
         if (theirs.height, theirs.width) != (layout.height, layout.width):
             message = f"{self._name}: its pictures are analysed at {layout.width}×{layout.height}"
             raise InputError(f"{message}, but the model is of {theirs.width}×{theirs.height}")
-        self._masks = MaskModel.saved(given, masks)
+        self._masks = MaskModel.saved(self._given, masks)
 
     def look(self, data: bytes, time_s: float) -> Found | None:
         """Analyse a frame, as it comes from a feed; None while there is no model."""
@@ -342,12 +323,11 @@ class Analysis:
             self._loop.scene = replace(self._loop.scene, segmenter=masks)
         block = FrameBlock(row[None], np.array([self._number]), np.array([time_s]))
         (frame,) = self._loop.frames([block])
-        mask, scores = frame.mask, frame.scores
-        least, level = self._least_area, masks.score_level
+        mask, shown, scores, level = frame.mask, frame.seen, frame.scores, masks.score_level
         if self._sought.min_area is None:
             mask = with_weak_regions(mask, scores, level)
         found = find_detections(
-            mask, min_area=least, picture=frame.seen, scores=scores, score_level=level
+            mask, min_area=self._least_area, picture=shown, scores=scores, score_level=level
         )
         score = model.frame_score(frame.layout.luma(row)) if found and model is not None else None
         followed = self._tracker.update(frame.number, time_s, found, frame.seen if found else None)

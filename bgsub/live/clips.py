@@ -35,10 +35,7 @@ def clip_name(wall_s: float, number: int, suffix: str) -> str:
 
 
 def remove_oldest(folder: Path, keep: str | None, writing: Path | None) -> None:
-    """Remove clips beyond what `parse_keep` reads, the oldest first; without it, none.
-
-    Only files with the names of clips are looked at; the one being written stays.
-    """
+    """Remove clips beyond what `parse_keep` reads, the oldest first, but never the one at work."""
     if keep is None:
         return
     most_bytes, most_s = parse_keep(keep)
@@ -66,10 +63,7 @@ _MUXERS = {
 
 
 class ClipWriter:
-    """A clip that is being written, at a path that ends with .mp4 or .mkv.
-
-    OutputError if it cannot be written. `frames` is the number of its frames so far.
-    """
+    """A clip that is being written, as .mp4 or .mkv; OutputError if it cannot be."""
 
     def __init__(self, path: Path, header: Header) -> None:
         self.path, self.frames = path, 0
@@ -120,16 +114,10 @@ class ClipWriter:
 
 
 class EventFiles:
-    """The clip and the masks of the event that is open, as the options want them.
-
-    What cannot be written is passed to `fail`.
-    """
+    """The clip and masks of the open event; what cannot be written is passed to `fail`."""
 
     def __init__(
-        self,
-        folder: Path,
-        options: WatchOptions,
-        fail: Callable[[OutputError], None],
+        self, folder: Path, options: WatchOptions, fail: Callable[[OutputError], None]
     ) -> None:
         self._folder, self._options, self._fail = folder, options, fail
         self._ring = PacketRing(0.0)  # that of the clip

@@ -34,20 +34,14 @@ from bgsub.video.geometry import Geometry
 
 @dataclass(frozen=True)
 class Header:
-    """What a stream is: its first message, and sent again when the stream changes.
-
-    `size` is that of its frames, upright, and `layout` that of the frames that are analysed.
-    `time_base` and `sound_base` are the seconds of a tick of packets, `rate` is frames a second,
-    and `container` the one that can hold the packets. `sample` is the first packet as a NUT file:
-    what a muxer has to know of the stream, and of its sound.
-    """
+    """What a stream is: its first message, and sent again when the stream changes."""
 
     codec: str
-    size: tuple[int, int]
-    layout: Layout
-    time_base: Fraction
-    sample: bytes
-    container: str
+    size: tuple[int, int]  # of its frames, upright
+    layout: Layout  # of the frames that are analysed
+    time_base: Fraction  # seconds of a tick of packets
+    sample: bytes  # a packet as a NUT file: what a muxer has to know of the stream and its sound
+    container: str  # that can hold the packets
     sound_base: Fraction | None = None
     rate: float = 25.0
 
@@ -67,14 +61,11 @@ class StreamPacket:
 
 @dataclass(frozen=True)
 class Seen:
-    """A frame to be analysed, in the layout of the header, and when it came (monotonic).
+    """A frame to be analysed, in the layout of the header."""
 
-    `time_s` is since the stream was opened, and since the feed was started when that hands it on.
-    """
-
-    time_s: float
+    time_s: float  # since the stream was opened; since the feed was started when that hands it on
     row: bytes
-    came_s: float = 0.0
+    came_s: float = 0.0  # monotonic
 
 
 @dataclass(frozen=True)
@@ -84,11 +75,8 @@ class Note:
     text: str
 
 
-@dataclass(frozen=True)
 class Skipped:
-    """Frames that were not decoded for lack of time; their packets came."""
-
-    count: int
+    """A frame was not decoded for lack of time; its packet came."""
 
 
 @dataclass(frozen=True)
@@ -101,16 +89,12 @@ class End:
 
 Message = Header | StreamPacket | Seen | Note | Skipped | End
 
+# Seconds by which stamps may run ahead of those before them, and of the clock on the wall.
 _LEAP_S = 5.0
-"""Seconds by which stamps may run ahead of those before them, and of the clock on the wall."""
 
 
 class StampMender:
-    """Make the time stamps of packets increase from 0.
-
-    A tick has `base` seconds; `step` is the number of ticks between frames where stamps are
-    missing.
-    """
+    """Make the time stamps of packets increase from 0; those without one are `step` ticks apart."""
 
     def __init__(self, time_base: Fraction, step: int) -> None:
         self._base, self._step = time_base, max(step, 1)
@@ -143,11 +127,8 @@ class StampMender:
         return shown, mended, leap
 
 
-_WAITED_S = 0.02
-"""Seconds of waiting for a packet from which all that had come was read."""
-
-_MOST_LATE_S, _CAUGHT_UP_S = 2.0, 0.2
-"""Seconds by which decoding may fall behind, and at which it is not behind any more."""
+_WAITED_S = 0.02  # of waiting for a packet from which all that had come was read
+_MOST_LATE_S, _CAUGHT_UP_S = 2.0, 0.2  # how late decoding may be, and when it is no more
 
 
 class Pace:
@@ -179,19 +160,16 @@ class Pace:
 
 
 IN_MP4 = {"aac", "mp2", "mp3", "opus", "alac"}
+# What mkv holds; all else, such as the G.711 of cameras, becomes plain samples of 16 bits.
 _COPIED = {*IN_MP4, "ac3", "eac3", "flac", "vorbis", "pcm_s16le"}
-"""What mkv holds; all else, such as the G.711 of cameras, becomes plain samples of 16 bits."""
-
-_FARTHEST_S = 5.0
-"""Seconds between sound and frames from which one of them has the stamps of another time."""
+_FARTHEST_S = 5.0  # between sound and frames: one of them has the stamps of another time
 
 
 class Sound:
     """The sound of a stream, its packets as they are in clips.
 
-    `codec` is that of clips, and `base` the seconds of a tick. `is_ready` says whether enough is
-    known to write it: of AAC with headers in its packets (ADTS), as transport streams have it, only
-    after the first of them.
+    `codec` is that of clips. `is_ready` says whether enough is known to write it: of AAC with
+    headers in its packets (ADTS), as transport streams have it, only after the first of them.
     """
 
     def __init__(self, stream: AudioStream) -> None:
@@ -209,9 +187,9 @@ class Sound:
     def of(cls, container: InputContainer) -> Sound | None:
         """Return the sound of what was opened, if it has any that can be decoded."""
         stream = container.streams.best("audio")
-        if not isinstance(stream, AudioStream) or stream.codec_context is None:
-            return None
-        return cls(stream)
+        if isinstance(stream, AudioStream) and stream.codec_context is not None:
+            return cls(stream)
+        return None
 
     def take(self, packet: Packet[Any], shift_s: Fraction, near_s: float) -> StreamPacket | None:
         """Return a packet with its stamps moved by `shift_s`, as those of the frames are.
@@ -227,8 +205,7 @@ class Sound:
             kind, rate = (data[2] >> 6) + 1, data[2] >> 2 & 15
             channels = (data[2] & 1) << 2 | data[3] >> 6
             self._config = bytes([kind << 3 | rate >> 1, (rate & 1) << 7 | channels << 3])
-            self.is_ready = True
-            data = data[7 if data[1] & 1 else 9 :]
+            self.is_ready, data = True, data[7 if data[1] & 1 else 9 :]
         stamp += round(shift_s / self.base)
         if abs(float(stamp * self.base) - near_s) > _FARTHEST_S or not self.is_ready:
             return None
@@ -301,23 +278,19 @@ class RawEncoder:
 ANALYSED_PIXELS = 480 * 320
 """Pictures of more pixels are shrunk to about so many."""
 
-_RAW = {"rawvideo", "wrapped_avframe", "v210", "yuv4"}
-"""Codecs whose packets are pictures as they are."""
-
+_RAW = {"rawvideo", "wrapped_avframe", "v210", "yuv4"}  # packets that are pictures as they are
 _VIDEO_IN_MP4 = {"h264", "hevc", "av1", "mpeg4", "vp9"}
 
 
 class StreamReader:
     """One opened stream, from its first key frame to its end; settings as for `read`."""
 
-    def __init__(
-        self,
-        container: InputContainer,
-        stream: VideoStream,
-        sound: Sound | None,
-        settings: dict[str, Any],
-    ) -> None:
-        self._container, self._stream, self._sound = container, stream, sound
+    def __init__(self, container: InputContainer, settings: dict[str, Any]) -> None:
+        stream = container.streams.best("video")
+        if not isinstance(stream, VideoStream) or stream.codec_context is None:
+            raise ValueError("holds no video that can be decoded")
+        self._container, self._stream = container, stream
+        self._sound = Sound.of(container) if settings["sound"] else None
         self._scale: float | None = settings["scale"]
         self._every: float = settings["every"]
         pyav.prepare(stream, threads=1, strict=True)
@@ -369,7 +342,7 @@ class StreamReader:
         stamp_s = float(dts * self._base)
         if self._pace is not None and self._pace.skips(asked_s, now_s, stamp_s, is_key=is_key):
             self._waiting.append(copy)
-            yield from (Skipped(1), *self._packets())
+            yield from (Skipped(), *self._packets())
             return
         try:
             frames = [frame for frame in pyav.decode(packet) if not frame.is_corrupt]
@@ -428,11 +401,9 @@ class StreamReader:
         scale = self._scale
         if scale is None:
             scale = min(1.0, (ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)
-        turn = pyav.orientation(frame)
+        turn, kind, matrix = pyav.orientation(frame), pyav.native_kind(frame), pyav.matrix(frame)
         self._geometry = Geometry.plan(self._size, turn, None, scale, "the stream")
-        self._layout = self._geometry.layout(
-            pyav.native_kind(frame), pyav.matrix(frame), "auto", exact_color=False
-        )
+        self._layout = self._geometry.layout(kind, matrix, "auto", exact_color=False)
         self._maker = pyav.PictureMaker(self._layout)
         codec = self._stream.codec_context.name
         sound = self._sound if self._has_sound else None
@@ -443,16 +414,9 @@ class StreamReader:
             sample = self._sample(sound)
         in_mp4 = self._is_raw or codec in _VIDEO_IN_MP4
         in_mp4 = in_mp4 and (sound is None or sound.codec in IN_MP4)
-        return Header(
-            codec,
-            self._geometry.input_size,
-            self._layout,
-            self._base,
-            sample,
-            "mp4" if in_mp4 else "mkv",
-            None if sound is None else sound.base,
-            float(self._rate),
-        )
+        size, layout, base = self._geometry.input_size, self._layout, self._base
+        sound_base, holder = None if sound is None else sound.base, "mp4" if in_mp4 else "mkv"
+        return Header(codec, size, layout, base, sample, holder, sound_base, float(self._rate))
 
     def _sample(self, sound: Sound | None) -> bytes:
         """Write the last key packet as a file of its own, which says how the stream is encoded."""
@@ -472,11 +436,10 @@ class StreamReader:
 def read(settings: dict[str, Any]) -> Iterator[Message]:
     """Yield all messages of a stream but the last.
 
-    Settings are ``address``, ``format``, ``options`` and ``protocols`` as of a `LiveSource`;
-    ``scale``, None for one that leaves about `ANALYSED_PIXELS`; ``every``, the seconds between
-    frames that are analysed, 0 for all; ``sound``, whether it is taken along; ``drops``, whether
-    frames for which there is no time are not decoded. (And ``parent``, the process that this one
-    ends with.)
+    Settings: ``address``, ``format``, ``options`` and ``protocols`` as of a `LiveSource`;
+    ``scale``, None for about `ANALYSED_PIXELS`; ``every``, the seconds between frames that are
+    analysed; ``sound`` says whether that is taken along, ``drops`` whether frames for which there
+    is no time are not decoded. This process ends with ``parent``.
     """
     options = dict(settings["options"])
     if settings["protocols"]:
@@ -489,11 +452,7 @@ def read(settings: dict[str, Any]) -> Iterator[Message]:
     with av.open(
         settings["address"], "r", format=settings["format"], container_options=options
     ) as container:
-        stream = container.streams.best("video")
-        if not isinstance(stream, VideoStream) or stream.codec_context is None:
-            raise ValueError("holds no video that can be decoded")
-        sound = Sound.of(container) if settings["sound"] else None
-        yield from StreamReader(container, stream, sound, settings).messages()
+        yield from StreamReader(container, settings).messages()
 
 
 def main() -> None:

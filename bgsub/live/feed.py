@@ -37,29 +37,23 @@ _PROTOCOLS = {
 
 @dataclass(frozen=True)
 class LiveSource:
-    """What is watched, `text` as it was given.
-
-    `format` is FFmpeg's name where it is not to be guessed, and `options` are for its demuxer.
-    """
+    """What is watched, `text` as it was given."""
 
     text: str
     kind: Literal["file", "url", "device", "stdin"]
-    format: str | None = None
-    options: dict[str, str] = field(default_factory=dict)
+    format: str | None = None  # FFmpeg's name, where it is not to be guessed
+    options: dict[str, str] = field(default_factory=dict)  # for its demuxer
 
     @property
     def name(self) -> str:
         """The source without a password, for people."""
-        if self.kind == "stdin":
-            return "standard input"
-        return re.sub(r"(?<=://)[^/@\s]*@", "", self.text)
+        shown = re.sub(r"(?<=://)[^/@\s]*@", "", self.text)
+        return "standard input" if self.kind == "stdin" else shown
 
     @property
     def address(self) -> str:
         """What FFmpeg opens."""
-        if self.kind == "stdin":
-            return "pipe:0"
-        return self.text if self.kind != "file" else f"file:{self.text}"
+        return {"stdin": "pipe:0", "file": f"file:{self.text}"}.get(self.kind, self.text)
 
     @property
     def protocols(self) -> str:
@@ -111,8 +105,7 @@ _MOST_BYTES = 256 << 20
 class PacketRing:
     """The packets of the last seconds of a connection, from a key frame on; for several threads.
 
-    Those of `keep_s` are kept at least, if they take no more than 256 MiB. The connection began at
-    `base_s`.
+    Those of `keep_s` at least, if they take no more than 256 MiB. It began at `base_s`.
     """
 
     def __init__(self, keep_s: float, base_s: float = 0.0) -> None:
@@ -171,29 +164,21 @@ class PacketRing:
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Between tries to open a stream again; the last one from then on."""
 
-_STEADY_S = 10.0
-"""Seconds of frames after which the pauses begin anew."""
-
+_STEADY_S = 10.0  # of frames, after which the pauses begin anew
+# Seconds that packets are kept beyond what clips begin with: what is small and weak must last to be
+# an event, and analysis comes a little later.
 _RING_SLACK_S = 15.0
-"""Seconds that packets are kept beyond what clips begin with: what is small and weak must last to
-be an event, and analysis comes a little later."""
-
-_ROOM = 5
-"""Frames that wait: more would only be older when their turn comes."""
+_ROOM = 5  # for frames that wait: more would only be older when their turn comes
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A stream has begun, or has changed.
-
-    `base_s` is when, in seconds since the feed was started, and `wall_s` the same on the clock of
-    the system; `ring` has the packets of this connection.
-    """
+    """A stream has begun, or has changed."""
 
     header: Header
-    base_s: float
-    wall_s: float
-    ring: PacketRing
+    base_s: float  # when, in seconds since the feed was started
+    wall_s: float  # the same on the clock of the system
+    ring: PacketRing  # of this connection
 
 
 @dataclass(frozen=True)
@@ -210,9 +195,9 @@ Item = Opened | Seen | Lost | Note
 class Feed:
     """A stream as frames and packets, opened again whenever it breaks.
 
-    A context manager; the process that decodes is killed at its end. `scale` is that of the frames
-    that are analysed. With `drops`, frames for which there is no time are left out, and `dropped`
-    counts them; else the source waits. `connections` counts how often the stream was opened.
+    The process that decodes is killed at the end of its context. With `drops`, frames for which
+    there is no time are left out, and `dropped` counts them; else the source waits. `connections`
+    counts how often the stream was opened.
     """
 
     def __init__(
@@ -226,11 +211,10 @@ class Feed:
     ) -> None:
         options = options or WatchOptions()
         self._source, self._keep_s = source, options.before_s + _RING_SLACK_S
-        opened: dict[str, object]
-        opened = {"address": source.address, "format": source.format, "options": source.options}
-        opened |= {"protocols": source.protocols, "sound": options.sound and options.clips}
-        asked = {"scale": scale, "every": options.every_s or 0.0, "drops": drops}
-        self._settings = json.dumps(opened | asked | {"parent": os.getpid()})
+        settings = {name: getattr(source, name) for name in ("address", "options", "protocols")}
+        settings |= {"format": source.format, "sound": options.sound and options.clips}
+        settings |= {"scale": scale, "every": options.every_s or 0.0, "drops": drops}
+        self._settings = json.dumps(settings | {"parent": os.getpid()})
         self._drops, self._stall_s, self._pauses = drops, options.stall_s, tuple(pauses_s)
         self._changed = threading.Condition()
         self._items: deque[Item] = deque()
@@ -249,28 +233,24 @@ class Feed:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._kill()
         with self._changed:
             self._changed.notify_all()
+        if process := self._process:
+            process.kill()
         self._thread.join(timeout=2)
 
     def get(self, timeout: float) -> Item | None:
         """Return what came next; None if nothing did in time."""
         is_silent = not self._waits and time.monotonic() - self._heard >= self._stall_s
-        if self._process is not None and is_silent:
+        if is_silent and (process := self._process):
             self._has_stalled = True
-            self._kill()
+            process.kill()
         with self._changed:
             if not self._items:
                 self._changed.wait(timeout)
             item = self._items.popleft() if self._items else None
             self._changed.notify_all()
         return item
-
-    def _kill(self) -> None:
-        process = self._process
-        if process is not None:
-            process.kill()
 
     def _put(self, item: Item) -> None:
         with self._changed:
@@ -299,35 +279,30 @@ class Feed:
                 return
             if had_frames and time.monotonic() - began > _STEADY_S:
                 tries = 0
-            pause = self._pauses[min(tries, len(self._pauses) - 1)]
-            if self._has_stalled:
-                # To wait for an answer was a pause; with another, it would be more than 30 s.
-                pause = self._pauses[0]
-            tries += 1
+            # To wait for an answer was a pause; with another, it would be more than 30 s.
+            turn = 0 if self._has_stalled else min(tries, len(self._pauses) - 1)
+            pause, tries = self._pauses[turn], tries + 1
             self._put(Lost(end.reason or "the stream ended", pause))
             self._stop.wait(pause)
 
     def _connect(self) -> tuple[End, bool]:
         """Read a connection to its end; why it ended, and whether there were any frames."""
-        self._has_stalled = False
-        self._heard = time.monotonic()
-        is_stdin = self._source.kind == "stdin"
+        self._has_stalled, self._heard = False, time.monotonic()
+        command = [sys.executable, "-c", "from bgsub.live.decoding import main; main()"]
+        stdin = None if self._source.kind == "stdin" else subprocess.DEVNULL
         # A terminal sends Ctrl-C to all processes, to one that still imports its modules as well.
         with held_back_in_children("SIGINT", "SIGTERM"):
-            code = "from bgsub.live.decoding import main; main()"
             started = subprocess.Popen(  # noqa: S603 - our own module, and settings without a shell
-                [sys.executable, "-c", code, self._settings],
-                stdin=None if is_stdin else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
+                [*command, self._settings], stdin=stdin, stdout=subprocess.PIPE
             )
         with started as process:
             self._process = process
             end, had_frames = self._listen(cast("BinaryIO", process.stdout))
             self._process = None
             process.kill()
-        if self._has_stalled:
-            end = End(f"nothing came for {self._stall_s:g} s")
-        return end, had_frames
+        return End(
+            f"nothing came for {self._stall_s:g} s"
+        ) if self._has_stalled else end, had_frames
 
     def _listen(self, pipe: BinaryIO) -> tuple[End, bool]:
         base, had_frames, ring = 0.0, False, PacketRing(self._keep_s)
@@ -351,7 +326,7 @@ class Feed:
             elif isinstance(message, Note):
                 self._put(message)
             elif isinstance(message, Skipped):
-                self.dropped += message.count
+                self.dropped += 1
             elif isinstance(message, End):
                 return message, had_frames
             else:

@@ -8,38 +8,14 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from bgsub import rules
 from bgsub.errors import UsageError
 from bgsub.options import Declared, documented, option
-from bgsub.rules import (
-    SECONDS,
-    Choice,
-    Duration,
-    File,
-    Integer,
-    Number,
-    PictureSize,
-    Rate,
-    Rule,
-    Switch,
-    Text,
-)
+from bgsub.rules import SECONDS, Choice, Duration, File, Integer, Rate, Rule, Switch, Text
 
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTsmhd])B?", re.ASCII)
 
 _BYTES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-
-
-class KeepRule(Rule):
-    """An amount of memory, or a time, kept as it is written."""
-
-    meaning = "an amount such as 10G, or a time such as 7d"
-    metavar = "AMOUNT"
-
-    def _convert(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise TypeError(value)
-        parse_keep(value)
-        return value
 
 
 def parse_keep(text: str) -> tuple[float, float]:
@@ -59,9 +35,22 @@ def parse_keep(text: str) -> tuple[float, float]:
     return math.inf, amount * SECONDS[unit]
 
 
-_stream = functools.partial(option, "Stream")
-_model = functools.partial(option, "Model")
-_events = functools.partial(option, "Events")
+class KeepRule(Rule):
+    """What `parse_keep` reads, kept as it is written."""
+
+    meaning = "an amount such as 10G, or a time such as 7d"
+    metavar = "AMOUNT"
+
+    def _convert(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(value)
+        parse_keep(value)
+        return value
+
+
+_stream, _model, _events, _supervision = (
+    functools.partial(option, section) for section in ("Stream", "Model", "Events", "Supervision")
+)
 
 
 @documented
@@ -70,7 +59,10 @@ class StreamOptions(Declared):
     """What raw pictures on standard input are, or what a camera is asked for."""
 
     size: str | None = _stream(
-        None, PictureSize(), "Size of the raw pictures on standard input, or of a camera's."
+        None,
+        rules.PICTURE_SIZE,
+        "Size of the raw pictures on standard input, or of a camera's.",
+        metavar="WxH",
     )
     pixel_format: str | None = _stream(
         None, Text(), "Pixel format of raw pictures, such as yuv420p.", metavar="NAME"
@@ -104,7 +96,7 @@ class WatchOptions(Declared):
     model: str | None = _model(None, File(), "Use the model.npz of a run, and learn nothing.")
     scale: float | None = _model(
         None,
-        Number("a factor above 0, up to 1", 0, 1, open_least=True),
+        rules.Number("a factor above 0, up to 1", 0, 1, open_least=True),
         "Resize the pictures that are analysed.",
         metavar="SCALE",
         unset="to about 480×320 pixels",
@@ -153,14 +145,10 @@ class WatchOptions(Declared):
         KeepRule(),
         "Remove the oldest clips when all take more than this (10G), or after this time (7d).",
     )
-    status: str | None = option(
-        "Supervision",
-        None,
-        File(),
-        "Write the state of the watch to FILE as JSON, every two seconds.",
+    status: str | None = _supervision(
+        None, File(), "Write the state of the watch to FILE as JSON, every two seconds."
     )
-    metrics: int | None = option(
-        "Supervision",
+    metrics: int | None = _supervision(
         None,
         Integer(0, 65535),
         "Serve metrics for Prometheus on http://127.0.0.1:PORT/metrics.",
@@ -179,6 +167,5 @@ class WatchOptions(Declared):
         if self.warm_up_s > self.window_s:
             raise UsageError("--warm-up is longer than --window; make it shorter")
         if self.writes_masks and not self.clips:
-            raise UsageError(
-                "--masks belong to clips, which --no-clips leaves out; give one of them"
-            )
+            left_out = "--masks belong to clips, which --no-clips leaves out"
+            raise UsageError(f"{left_out}; give one of them")

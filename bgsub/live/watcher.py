@@ -30,16 +30,14 @@ from bgsub.tracking.feedback import Feedback, read_feedback
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import LATEST, SMALL_LASTING_S, Observation
 
-_MOST_COMMANDS = 4
-"""Commands that run at the same time; of more, events have nothing run."""
+_MOST_COMMANDS = 4  # that run at the same time; of more, events have nothing run
 
 
 class EventHook:
     """A command that is started at each event, without a shell and without waiting for it.
 
-    It is parted into arguments as a shell would; ``{event}``, ``{id}`` and ``{file}`` are replaced,
-    and the JSON line is its standard input. It is left out where four of it are running, or it
-    cannot be started. UsageError if it has no argument, or a quote is not closed.
+    ``{event}``, ``{id}`` and ``{file}`` are replaced, and the JSON line is its standard input. It
+    is left out where four of it are running, or it cannot be started.
     """
 
     def __init__(self, command: str) -> None:
@@ -60,14 +58,11 @@ class EventHook:
         for name in ("event", "id", "file"):
             value = str(facts.get(name) or "")
             arguments = [each.replace(f"{{{name}}}", value) for each in arguments]
-        try:
+        with contextlib.suppress(OSError):  # a line is shorter than a pipe; nobody may read it
             process = subprocess.Popen(  # noqa: S603 - what the user asked for, without a shell
                 arguments, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
             )
-        except OSError:
-            return
-        self._running.append(process)
-        with contextlib.suppress(OSError):  # a line is shorter than a pipe; nobody may read it
+            self._running.append(process)
             if process.stdin is not None:
                 process.stdin.write(line.encode())
                 process.stdin.close()
@@ -75,25 +70,19 @@ class EventHook:
 
 @dataclass
 class Status:
-    """How watching goes, in numbers so far.
+    """How watching goes, in numbers so far."""
 
-    `state` is ``connecting``, ``learning``, ``watching``, ``lost`` or ``ended``. `frames` were
-    analysed, `dropped` came but were not, and of `delay_frames` the objects are not told yet.
-    `latency_s` is from the arrival of the frame of `time_s`, the last that was analysed, to its
-    result.
-    """
-
-    state: str = "connecting"
-    frames: int = 0
+    state: str = "connecting"  # or learning, watching, lost or ended
+    frames: int = 0  # that were analysed
     dropped: int = 0
     events: int = 0
     connections: int = 0
     clips_failed: int = 0
     models: int = 0
     uptime_s: float = 0.0
-    time_s: float = 0.0
-    latency_s: float = 0.0
-    delay_frames: int = 0
+    time_s: float = 0.0  # of the last frame that was analysed
+    latency_s: float = 0.0  # from its arrival to its result
+    delay_frames: int = 0  # whose objects are not told yet
     event_open: bool = False
 
     def metrics(self) -> str:
@@ -149,21 +138,17 @@ it came to its end; or watching was stopped."""
 
 @dataclass
 class LiveEvent:
-    """Something that is in sight, with the highest scores so far.
-
-    `box` is where it was last seen, in pixels of the stream, and `regions` those that it has been
-    in. `files` are its clips: one, and another for each time that the stream was lost meanwhile.
-    """
+    """Something that is in sight, with the highest scores so far."""
 
     number: int
     start_s: float
     last_s: float
-    box: Box
+    box: Box  # where it was last seen, in pixels of the stream
     tracks: set[int] = field(default_factory=set)
     score: float = 0.0
     frame_score: float | None = None
     regions: set[str] = field(default_factory=set)
-    files: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)  # one, and one for each loss of the stream
 
     def to_json(self) -> dict[str, Any]:
         """Return what a line says of it."""
@@ -187,9 +172,9 @@ _UPDATE_S, _LOST_S = 1.0, 10.0
 class LiveEvents:
     """Form events of the objects of frames, one at a time: as in a video, an event is a time.
 
-    An event begins when the first of its objects was first seen, which is known later. `announce`
-    is called with what happens, the event, and for its end why. An event ends when nothing has been
-    seen for `after_s`, or the stream was lost for 10 s; updates are a second apart.
+    It begins when the first of its objects was first seen, which is known later, and ends when
+    nothing has been seen for `after_s`, or the stream was lost for 10 s; updates are a second
+    apart. `announce` is called with what happens, the event, and for its end why.
     """
 
     def __init__(
@@ -200,9 +185,8 @@ class LiveEvents:
         after_s: float = 2.0,
     ) -> None:
         self._announce, self._regions, self._after_s = announce, regions, after_s
-        self._updated_s = 0.0
+        self._updated_s, self._back_s = 0.0, -math.inf
         self.lost_at_s: float | None = None
-        self._back_s = -math.inf
         self.open: LiveEvent | None = None
         self.count = 0
 
@@ -254,18 +238,14 @@ class LiveEvents:
             self._announce("end", event, reason)
 
 
-_LATE_S = 20.0
-"""Seconds beyond the warm-up in which a model should have been learned."""
-
+_LATE_S = 20.0  # beyond the warm-up, in which a model should have been learned
 _STATUS_S, _MINUTE_S = 2.0, 60.0
 
 
 class Watcher:
-    """Watch one stream until it ends or somebody stops it.
+    """Watch one stream until it ends or somebody stops it; clips go into the folder `out`.
 
-    Clips go into the folder `out`, made if it is not there. `say` takes each JSON line, and `note`
-    what a person should know and whether it is a warning. UsageError if what is to be run at events
-    is no command.
+    `say` takes each JSON line, and `note` what a person should know and whether it is a warning.
     """
 
     def __init__(
@@ -284,14 +264,12 @@ class Watcher:
         self._say, self._note = say, note
         self._hook = None if options.on_event is None else EventHook(options.on_event)
         self.status = Status()
-        self._events = LiveEvents(
-            self._announce, regions=self._sought.regions, after_s=options.after_s
-        )
+        regions, after_s = self._sought.regions, options.after_s
+        self._events = LiveEvents(self._announce, regions=regions, after_s=after_s)
         self._files = EventFiles(out, options, self._fail_clip)
         self._drops = source.kind != "file" if options.drop is None else options.drop
         self._opened: Opened | None = None
-        path = options.feedback
-        self._examples = [] if path is None else read_feedback(Path(path))
+        self._examples = read_feedback(Path(options.feedback)) if options.feedback else []
         self._feedback: Feedback | None = None
         self._learns_late = False
         self._minute_s = self._status_s = 0.0
@@ -300,8 +278,8 @@ class Watcher:
     def run(self, stop: threading.Event) -> None:
         """Watch until the source ends for good, or `stop` is set.
 
-        InputError if the source cannot be opened, and is none that is tried again, or the model
-        cannot; OutputError if the folder cannot be made, or the port is taken.
+        InputError if the source, where it is not tried again, or the model cannot be opened;
+        OutputError if the folder cannot be made, or the port is taken.
         """
         options, source = self._options, self._source
         is_file, waits = source.kind == "file", not self._drops
@@ -315,15 +293,9 @@ class Watcher:
             if options.metrics is not None:
                 port = stack.enter_context(served_metrics(self.status, options.metrics))
                 self._note(f"metrics are on http://127.0.0.1:{port}/metrics", "note")
-            feed = stack.enter_context(
-                Feed(
-                    source,
-                    options,
-                    scale=analysis.scale,
-                    drops=self._drops,
-                    pauses_s=self._pauses_s,
-                )
-            )
+            scale, drops, pauses_s = analysis.scale, self._drops, self._pauses_s
+            opened = Feed(source, options, scale=scale, drops=drops, pauses_s=pauses_s)
+            feed = stack.enter_context(opened)
             reason: Reason = "stopped"
             try:
                 while not stop.is_set():
@@ -346,8 +318,7 @@ class Watcher:
 
     def _open(self, opened: Opened, analysis: Analysis) -> None:
         """Begin with a stream, or go on with one that is as it was."""
-        before, self._opened = self._opened, opened
-        header = opened.header
+        before, self._opened, header = self._opened, opened, opened.header
         if self._examples and (before is None or before.header.size != header.size):
             self._tell_dropped()
             self._feedback = Feedback(self._examples, header.size, self._options.feedback or "")
@@ -376,11 +347,14 @@ class Watcher:
         status.time_s, status.models = seen.time_s, analysis.models
         for text in analysis.complaints():
             self._warn(text)
+        status.state = "learning" if found is None else "watching"
         if found is None:
-            status.state = "learning"
-            self._complain_late(seen.time_s)
+            waited_s = seen.time_s - (seen.time_s if self._opened is None else self._opened.base_s)
+            if not self._learns_late and waited_s >= self._options.warm_up_s + _LATE_S:
+                self._learns_late = True
+                why = "the machine is too busy to learn one; nothing is reported until there is one"
+                self._warn(f"there is no model after {waited_s:.0f} s: {why}")
             return
-        status.state = "watching"
         self._see(found.frames, found.frame_score)
         self._files.add_mask(found.mask, seen.time_s)
         self._events.pass_time(analysis.known_s)
@@ -392,15 +366,6 @@ class Watcher:
         takes = None if self._feedback is None else self._feedback.takes
         for objects in frames:
             self._events.see(list(filter(takes, objects)), frame_score)
-
-    def _complain_late(self, now_s: float) -> None:
-        """Report once that nothing can be reported yet, where a machine has no time to learn."""
-        began_s = now_s if self._opened is None else self._opened.base_s
-        if self._learns_late or now_s - began_s < self._options.warm_up_s + _LATE_S:
-            return
-        self._learns_late = True
-        hint = "the machine is too busy to learn one; nothing is reported until there is one"
-        self._warn(f"there is no model after {now_s - began_s:.0f} s: {hint}")
 
     def _announce(self, what: What, event: LiveEvent, reason: Reason | None) -> None:
         """Report what happens to an event, and begin and end its clip."""
@@ -432,9 +397,8 @@ class Watcher:
         if self._opened is None:
             return
         wall_s = self._wall_s(named_s)
-        wall_s = time.time() if wall_s is None else wall_s
-        path = self._files.begin(self._opened, begin_s, wall_s, event.number)
-        if path is not None:
+        named = time.time() if wall_s is None else wall_s
+        if path := self._files.begin(self._opened, begin_s, named, event.number):
             event.files.append(str(path))
 
     def _fail_clip(self, error: OutputError) -> None:

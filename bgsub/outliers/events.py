@@ -15,7 +15,7 @@ from bgsub.options import Declared, documented, option
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, cutoff_for, frame_scores, score_scale
 from bgsub.outliers.scene_change import lasting_change
-from bgsub.rules import FalseAlarms, Integer, Number, Rule
+from bgsub.rules import FALSE_ALARMS, Integer, Number, Rule
 
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
@@ -74,7 +74,7 @@ class EventOptions(Declared):
     )
     false_alarms: float | None = _events(
         None,
-        FalseAlarms(),
+        FALSE_ALARMS,
         "Instead of a cut-off: the share of clean frames that each score may wrongly call "
         "outliers; 1/1000 is the cut-off 12.",
     )

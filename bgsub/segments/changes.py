@@ -15,7 +15,7 @@ from bgsub.background.camera import COARSEST, Aligner
 from bgsub.errors import EmptySelectionError, plural
 from bgsub.video.base import IndexedSource
 from bgsub.video.film import VideoFileSource
-from bgsub.video.film_index import Entry, FilmIndex, Place
+from bgsub.video.film_index import Entry, Place
 from bgsub.video.frames import Bytes, Frame
 from bgsub.video.seek import frames_at, index_film
 from bgsub.video.source import FrameSource
@@ -35,20 +35,16 @@ class Film:
     """
 
     def __init__(self, source: FrameSource) -> None:
-        self.source, self.from_the_start = source, ""
-        self._index: FilmIndex | None = None
-        if isinstance(source, VideoFileSource):
-            found = index_film(source)
-            if isinstance(found, str):
-                self.from_the_start = found
-            else:
-                self._index = found
-                numbers, times = np.arange(1, found.times.size + 1), found.times
-                if not source.options.selection.is_everything:
-                    wants = source.options.selection.picker().wants
-                    chosen = list(map(wants, numbers.tolist(), times.tolist()))
-                    numbers, times = numbers[chosen], times[chosen]
-        if self._index is None:
+        found = index_film(source) if isinstance(source, VideoFileSource) else ""
+        self.source, self.from_the_start = source, found if isinstance(found, str) else ""
+        self._index = None if isinstance(found, str) else found
+        if self._index is not None and isinstance(source, VideoFileSource):
+            numbers, times = np.arange(1, self._index.times.size + 1), self._index.times
+            if not source.options.selection.is_everything:
+                wants = source.options.selection.picker().wants
+                chosen = list(map(wants, numbers.tolist(), times.tolist()))
+                numbers, times = numbers[chosen], times[chosen]
+        else:
             if isinstance(source, IndexedSource):
                 pairs = source.moments()
             else:
@@ -80,10 +76,7 @@ class Film:
         return [Place(*pair) for pair in zip(chosen.tolist(), times.tolist(), strict=True)]
 
     def spread(self, least_s: float, most: int) -> list[Place]:
-        """Choose at most so many frames that lie apart by `least_s` seconds or more.
-
-        They are key frames, which are decoded alone, where the video has enough of these.
-        """
+        """Choose at most so many frames, `least_s` apart or more: key frames where enough are."""
         numbers, times = self.numbers, self.times
         step_s = max(least_s, float(times[-1] - times[0]) / most)
         targets = np.arange(times[0], times[-1] + 1e-6, step_s)
@@ -98,10 +91,7 @@ class Film:
         return self.places(chosen.tolist(), cheaply=True)
 
     def samples(self, first: int, last: int, count: int) -> list[Place]:
-        """Choose at most `count` frames spread over those from `first` to `last`.
-
-        They are near behind key frames, where the video has enough of these.
-        """
+        """Choose at most `count` frames from `first` to `last`: near behind key frames, if any."""
         numbers = self.numbers[(self.numbers >= first) & (self.numbers <= last)]
         if self._keys is not None:
             before = np.searchsorted(self._keys, numbers, side="right") - 1
@@ -142,11 +132,10 @@ _LEAST_SHIFT, _EXPLAINED = 0.3, 0.4
 _MOST_PICTURE, _OTHER_LIGHT = 0.4, 12.0
 
 
-@dataclass(frozen=True)
-class Change:
-    """A lasting change; `first` is the number of the first frame behind it."""
+class Change(NamedTuple):
+    """A lasting change."""
 
-    first: int
+    first: int  # frame behind it
     reason: str
 
 
@@ -281,16 +270,13 @@ class _Found(NamedTuple):
 def find_changes(film: Film) -> list[Change]:
     """Find the lasting changes of a scene, in order.
 
-    Notes
-    -----
     Decodes some thousand frames, key frames where there are enough, and around each change all.
     """
     frames = film.frames(film.spread(_LEAST_S, _MOST_GLIMPSES))
-    found = list(_changes_between(_blocks(frames)))
     size = film.source.input_size
     return [
         Change(_first_behind(film, one), reason_of(one.before, one.after, one.mask, size))
-        for one in found
+        for one in list(_changes_between(_blocks(frames)))
     ]
 
 
@@ -347,8 +333,7 @@ def _first_behind(film: Film, found: _Found) -> int:
     after, most = found.after[around], _STIR * int(found.mask.sum())
     limit = np.clip(_CLEAR * np.abs(after - found.before[around]), _LIVELY, _LEAST_CHANGE)
     limit[~found.mask[around]] = 2 * _LEAST_CHANGE
-    first = int(between[0])
-    is_next = False
+    first, is_next = int(between[0]), False
     for frame in film.frames(film.places(between.tolist())):
         if is_next:
             first, is_next = frame.number, False

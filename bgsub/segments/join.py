@@ -18,15 +18,8 @@ from bgsub.errors import OutputError, cannot_write, is_or_are
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
+from bgsub.pipeline import advice
 from bgsub.pipeline.activity import join_activity, join_heatmaps
-from bgsub.pipeline.advice import (
-    EMPTY,
-    damage_findings,
-    describe_outliers,
-    numbers_in,
-    sight_findings,
-    spans,
-)
 from bgsub.pipeline.inputs import VIDEOS, output_name, output_names
 from bgsub.pipeline.manifest import SCHEMA_VERSION, Stopwatch, load_manifest, peak_memory
 from bgsub.pipeline.objects import given_feedback, object_facts, object_options
@@ -76,6 +69,7 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
     for number, each in enumerate(found, start=1):
         for hint in each["hints"]:
             hints.setdefault(hint, []).append(number)
+    peaks = [peak_memory() or 0, *(each["peak_memory_bytes"] or 0 for each in found)]
     facts: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "bgsub_version": __version__,
@@ -87,7 +81,9 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
         "input": {**first["input"], **plan.identity},
         "segments": segments,
         "bad_frames": [bad for each in found for bad in each["bad_frames"]],
-        "doubtful_frames": spans([number for each in found for number in numbers_in(each)]),
+        "doubtful_frames": advice.spans(
+            [number for each in found for number in advice.numbers_in(each)]
+        ),
         "warnings": list(dict.fromkeys(text for each in found for text in each["warnings"])),
         "frames": frames,
         "events": None,
@@ -96,21 +92,18 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
             _placed(hint, numbers, len(found))
             for hint, numbers in hints.items()
             # What finds something in other segments would in these.
-            if len(numbers) == len(found) or not hint.startswith(EMPTY)
+            if len(numbers) == len(found) or not hint.startswith(advice.EMPTY)
         ],
         "stages_s": _summed(each["stages_s"] for each in found),
-        "peak_memory_bytes": max(
-            peak_memory() or 0, *(each["peak_memory_bytes"] or 0 for each in found)
-        ),
+        "peak_memory_bytes": max(peaks),
     }
     events = _joined_events(found)
     if all(each["events"] is not None for each in found):
         facts["events"] = [asdict(event) for event in events]
     # The memory of the video is that of the segment that takes most.
-    memory = max(
-        (each.get("memory") or {} for each in found), key=lambda m: m.get("expected_bytes", 0)
-    )
-    facts |= {"memory": memory} if memory else {}
+    memories = [each["memory"] for each in found if each.get("memory")]
+    if memories:
+        facts["memory"] = max(memories, key=lambda memory: memory.get("expected_bytes", 0))
     masked = [each for each in found if "mask_frames" in each]
     if masked:
         total = sum(each["mask_frames"] for each in masked)
@@ -174,15 +167,15 @@ def _findings(plan: SegmentPlan, facts: Facts, events: Sequence[Event]) -> list[
     change, findings = facts["scene_change"], []
     if flagged is not None:
         since = None if change is None else int(change["first_frame"])
-        findings += describe_outliers(events, flagged, used, since)
+        findings += advice.describe_outliers(events, flagged, used, since)
     for segment in facts["segments"][:-1]:
         if segment.get("scene_change"):
             since = segment["scene_change"]["first_frame"]
             what = f"from {since} to {segment['last']}, the end of segment {segment['number']}"
             findings.append(f"{what}, the scene stays different")
-    findings = sight_findings(findings, facts, 0 if flagged is None else used)
+    findings = advice.sight_findings(findings, facts, 0 if flagged is None else used)
     decoded, on_bad = facts["frames"]["decoded"], plan.options.source.on_bad_frame
-    return findings + damage_findings(facts, decoded, on_bad, is_fitted=True)
+    return findings + advice.damage_findings(facts, decoded, on_bad, is_fitted=True)
 
 
 MOST_ROWS = 6000  # up to which all are drawn
@@ -206,17 +199,10 @@ def read_overview(path: Path, rows: int, cutoff: float) -> ErrorTable:
             part = np.array([[float(row[column]) for column in columns] for row in chunk])
             highest = part[:, 3:].argmax(axis=0).tolist()
             found += part[sorted({int(part[:, 3].argmin()), *highest})].tolist()
-    kept = np.array(found)
-    pixels = kept[:, 2] / np.maximum(kept[:, 3] ** 2, 1e-12)
-    return ErrorTable(
-        frames=kept[:, 0].astype(np.int64),
-        times=kept[:, 1],
-        errors=kept[:, 2],
-        pixels=max(1, round(float(np.median(pixels)))),
-        scores=kept[:, 4],
-        cutoff=cutoff,
-        local=kept[:, 6] if kept.shape[1] > 6 else None,
-    )
+    frames, times, errors, rmse, scores, _, *local = np.array(found).T
+    pixels = max(1, round(float(np.median(errors / np.maximum(rmse**2, 1e-12)))))
+    numbers, places = frames.astype(np.int64), local[0] if local else None
+    return ErrorTable(numbers, times, errors, pixels, scores, cutoff, local=places)
 
 
 # Sizes of an object, and pixels at least, that it may be away from where it should be behind a
@@ -254,10 +240,7 @@ def _distance(tail: Sequence[Observation], seen: Observation) -> float:
 
 
 class _TrackNumbers:
-    """Number the tracks of a video through, segment by segment.
-
-    An object may be missed for `max_gap_s` seconds and keep its number.
-    """
+    """Number the tracks of a video through, segment by segment; `max_gap_s` may be missed."""
 
     def __init__(self, max_gap_s: float) -> None:
         self._gap, self._last = max_gap_s, 0
@@ -265,10 +248,7 @@ class _TrackNumbers:
         self._tails: dict[int, list[Observation]] = {}
 
     def begin(self, heads: Iterable[Observation]) -> None:
-        """Begin a segment; `heads` are its objects as they are first seen, near its start.
-
-        Each goes on the nearest track that was there before, if there is one.
-        """
+        """Begin a segment, whose objects near its start each go on the nearest earlier track."""
         tails, self._tails, self._own = self._tails, {}, {}
         pairs = sorted(
             (distance, number, seen.track)
@@ -310,8 +290,7 @@ def join_objects(
 ) -> Recorded:
     """Write the tables of objects of a film into a folder from the objects.csv of its segments.
 
-    `area` is what was looked at; events of whole frames are listed too; `end_s` is the time of the
-    film's last frame, whether it shows objects or not.
+    `area` is what was looked at; `end_s` is the time of the film's last frame, with objects or not.
     """
     tables = ObjectTables(folder, area, options)
     numbers = _TrackNumbers(options.max_gap_s)
@@ -378,7 +357,7 @@ def join_segments(
                     link_or_copy(folder / "model.npz", models / f"{number:04d}.npz")
             except OSError as error:
                 raise cannot_write(models, error) from error
-    facts["stages_s"] = {**facts["stages_s"], **watch.seconds}
+    facts["stages_s"] |= watch.seconds
     return commit(results, facts, watch, with_page="report" in options.outputs)
 
 
@@ -397,12 +376,11 @@ def _join_frames(
             join(parts, results.stage(name))
             continue
         begins = [float(segment["span"]["first_time_s"]) for segment in facts["segments"]]
-        join_videos(
+        timed, shown = (
             list(zip(parts, begins, strict=True)),
-            results.stage(name),
-            title=stem,
-            rate=None if rate is None else Fraction(rate),
+            None if rate is None else Fraction(rate),
         )
+        join_videos(timed, results.stage(name), title=stem, rate=shown)
 
 
 def _join_tables(
@@ -420,11 +398,12 @@ def _join_tables(
     objects = [folder / "objects.csv" for folder in folders]
     if objects[0].is_file():
         source = facts["input"]
-        area = options.source.roi or (0, 0, int(source["width"]), int(source["height"]))
+        size = int(source["width"]), int(source["height"])
+        area = options.source.roi or (0, 0, *size)
         folder, watched = results.stage(""), object_options(options)
         end_s = float(facts["segments"][-1]["span"]["last_time_s"])
         joined = join_objects(objects, folder, area, watched, frame_events=events, end_s=end_s)
-        feedback = given_feedback(options, (int(source["width"]), int(source["height"])))
+        feedback = given_feedback(options, size)
         if feedback is not None:
             joined = drop_alike(folder, joined, feedback, area, watched, events, end_s)
         if "activity" in options.outputs:
@@ -442,17 +421,12 @@ def _plot(
     # Takes longer to import than many joins.
     from bgsub.report.plots import Film, render_errors, write_plot
 
-    name = output_name("plot", options)
     borders = {
         int(each["first"]): "" if str(each["reason"]).startswith("after ") else each["reason"]
         for each in facts["segments"][1:]
     }
     used, outliers = int(facts["frames"]["used"]), int(facts["frames"]["outliers"] or 0)
-    data = render_errors(
-        read_overview(path, used, float(facts["cutoff"])),
-        events,
-        title=facts["input"]["name"],
-        plot_format=options.plot_format,
-        film=Film(used, outliers, borders),
-    )
-    write_plot(results.stage(name), data)
+    table, film = read_overview(path, used, float(facts["cutoff"])), Film(used, outliers, borders)
+    title, form = facts["input"]["name"], options.plot_format
+    data = render_errors(table, events, title=title, plot_format=form, film=film)
+    write_plot(results.stage(output_name("plot", options)), data)

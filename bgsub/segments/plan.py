@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import os
+import platform
 import re
 import shutil
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import WITHOUT_EFFECT, RunOptions
 from bgsub.pipeline.inputs import needs_fit, needs_still, open_input
 from bgsub.pipeline.results import is_complete
-from bgsub.runtime.files import write_file
+from bgsub.runtime.files import read_json, sync
 from bgsub.version import __version__
 from bgsub.video.film_index import Entry, Place
 from bgsub.video.selection import Position, parse_step
@@ -45,27 +46,23 @@ FOLDER, PLAN = ".segments", "plan.json"
 
 _VERSION = 2
 _SEGMENT = re.compile("[0-9]{4,}")
-
 _OF_OBJECTS = frozenset({"objects", "tracks", "events"})
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a video that is run by itself.
+    """A part of a video that is run by itself; those of one state of the scene follow each other.
 
-    Numbers count from 1; `last` is included, and None is the end of what is selected. Segments of
-    one state of the scene follow each other. Decoding may begin at the `entry`; None is the start
-    of the video. `fit_frames` counts those that are fitted where no option says how many (None is
-    as in any run), and `before` and `after` are frames of the neighbours that are fitted with its
-    own.
+    `fit_frames` counts those that are fitted where no option says how many, and `before` and
+    `after` are frames of the neighbours that are fitted with its own.
     """
 
-    number: int
+    number: int  # from 1
     first: int
-    last: int | None
+    last: int | None  # included; None is the end of what is selected
     reason: str
     state: int = 1
-    entry: Entry | None = None
+    entry: Entry | None = None  # where decoding may begin; None is the start of the video
     fit_frames: int | None = None
     before: tuple[Place, ...] = ()
     after: tuple[Place, ...] = ()
@@ -73,11 +70,11 @@ class Segment:
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Make one of the fields that a plan was saved with."""
-        entry = plain["entry"]
-        places = {
-            name: tuple(Place(*place) for place in plain[name]) for name in ("before", "after")
-        }
-        return cls(**{**plain, "entry": None if entry is None else Entry(*entry), **places})
+        before, after = (
+            tuple(Place(*place) for place in plain[name]) for name in ("before", "after")
+        )
+        entry = None if plain["entry"] is None else Entry(*plain["entry"])
+        return cls(**{**plain, "entry": entry, "before": before, "after": after})
 
 
 def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
@@ -86,11 +83,6 @@ def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
     Their fits share the frames of one fit by length, but each has 500 frames, or as many as
     ``--fit-frames`` says; of these, some are the neighbours' in the same state of the scene. With
     ``--fit-frames all`` a fit is that of the frames of the segment, and of no others.
-
-    Raises
-    ------
-    BgsubError
-        As for `bgsub.open_source`.
     """
     # Every run imports this module, but only one in segments looks for changes of the scene.
     from bgsub.segments.changes import Film
@@ -102,37 +94,25 @@ def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
         notes.info(text, film.source.name, film.from_the_start)
     edges, total = [*(place for place, _, _ in begins), film.numbers.size], film.numbers.size
 
-    def borrowed(neighbour: int, count: int) -> tuple[Place, ...]:
-        first, stop = edges[neighbour : neighbour + 2]
-        return tuple(film.samples(int(film.numbers[first]), int(film.numbers[stop - 1]), count))
-
     segments = []
     for i, (place, reason, state) in enumerate(begins):
         size = edges[i + 1] - place
         fitted = max(_LEAST_FITTED, round(AUTO_FIT_FRAMES * size / total))
         if isinstance(options.fit_frames, int):
             fitted = options.fit_frames
-        found: dict[int, tuple[Place, ...]] = {}
         near = [side for side in (i - 1, i + 1) if 0 <= side < len(begins)]
         sides = [side for side in near if begins[side][2] == state]
-        if sides and options.fit_frames != "all":
+        found: dict[int, tuple[Place, ...]] = {}
+        for side in sides if options.fit_frames != "all" else ():
             # Of a segment that is shorter than its sample, all frames are the smaller part still.
             share = _BORROWED * min(fitted, round(size / (1 - _BORROWED))) / len(sides)
-            found = {side: borrowed(side, round(share)) for side in sides}
+            theirs = film.numbers[edges[side] : edges[side + 1]]
+            found[side] = tuple(film.samples(int(theirs[0]), int(theirs[-1]), round(share)))
         first = int(film.numbers[place])
-        segments.append(
-            Segment(
-                number=i + 1,
-                first=first,
-                last=None if i + 1 == len(begins) else int(film.numbers[edges[i + 1]]) - 1,
-                reason=reason,
-                state=state,
-                entry=film.entry(first),
-                fit_frames=fitted,
-                before=found.get(i - 1, ()),
-                after=found.get(i + 1, ()),
-            )
-        )
+        last = None if i + 1 == len(begins) else int(film.numbers[edges[i + 1]]) - 1
+        lent = found.get(i - 1, ()), found.get(i + 1, ())
+        entry = film.entry(first)
+        segments.append(Segment(i + 1, first, last, reason, state, entry, fitted, *lent))
     return tuple(segments)
 
 
@@ -183,16 +163,12 @@ def equal_parts(times: NDArray[np.float64], length: Position) -> list[int]:
 
 @dataclass(frozen=True)
 class SegmentPlan:
-    """How a video is run in segments.
+    """How a video is run in segments."""
 
-    `identity` is what `input_identity` gives for it, `options` are those of the run that all
-    segments together are, `directory` is the working directory of whoever made the plan.
-    """
-
-    identity: dict[str, Any]
-    options: RunOptions
+    identity: dict[str, Any]  # what `input_identity` gives for it
+    options: RunOptions  # of the run that all segments together are
     segments: tuple[Segment, ...] = ()
-    directory: str = field(default_factory=os.getcwd)
+    directory: str = field(default_factory=os.getcwd)  # of whoever made the plan
 
     @property
     def fingerprint(self) -> str:
@@ -249,36 +225,48 @@ class SegmentPlan:
         """Make a plan from what `to_json` gave."""
         if plain["version"] != _VERSION:
             raise ValueError(f"it is of version {plain['version']!r}")
-        options = RunOptions.from_json(plain["options"])
+        try:
+            options = RunOptions.from_json(plain["options"])
+        except BgsubError as error:
+            raise ValueError(error) from error
         segments = tuple(Segment.from_json(each) for each in plain["segments"])
         plan = cls(dict(plain["input"]), options, segments, str(plain["directory"]))
         if plan.fingerprint != plain["fingerprint"]:
             raise ValueError("it is of another version of bgsub")
         return plan
 
-    def save(self, out: Path) -> None:
-        """Write the plan into the hidden folder of `out`; it is there completely, or not at all."""
-        folder = out / FOLDER
+    def save(self, out: Path) -> bool:
+        """Write the plan into the hidden folder of `out`, whole, unless there is one already.
+
+        Others, here or on other machines, may be the first: return whether it is this one that is
+        there.
+        """
+        path = out / FOLDER / PLAN
+        partial = path.with_name(f".{PLAN}.{platform.node()}.{os.getpid()}")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            partial.write_text(json.dumps(self.to_json(), allow_nan=False) + "\n", encoding="utf-8")
+            sync(partial)
+            try:
+                os.link(partial, path)
+            except FileExistsError:
+                return False
+            except OSError:  # a file system without links
+                partial.replace(path)
+            finally:
+                partial.unlink(missing_ok=True)
         except OSError as error:
-            raise cannot_write(folder, error, "choose another --out") from error
-        write_file(folder / PLAN, json.dumps(self.to_json(), allow_nan=False).encode() + b"\n")
+            raise cannot_write(path, error, "choose another --out") from error
+        return True
 
 
 def load_plan(out: Path) -> SegmentPlan:
     """Read the plan of a folder of results."""
     path = out / FOLDER / PLAN
-    try:
-        return SegmentPlan.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError as error:
-        message = f"{out}: holds no segments; begin with `bgsub run --segment`"
-        raise InputError(message) from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
-    except (KeyError, TypeError, ValueError, AttributeError, BgsubError) as error:
-        message = f"{path}: is no plan of this bgsub ({error}); begin anew with --force"
-        raise InputError(message) from error
+    if not path.exists():
+        raise InputError(f"{out}: holds no segments; begin with `bgsub run --segment`")
+    advice = "; begin anew with --force"
+    return read_json(path, "plan of this bgsub", SegmentPlan.from_json, advice=advice)
 
 
 def segment_folder(out: Path, number: int) -> Path:

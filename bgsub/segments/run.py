@@ -15,28 +15,14 @@ from bgsub.errors import BgsubError, InputError, OutputError
 from bgsub.fit.memory import MemoryNeed
 from bgsub.options import ProgressCallback, RunOptions
 from bgsub.pipeline import run as pipeline
-from bgsub.pipeline.inputs import (
-    Stretch,
-    StrPath,
-    load_for,
-    memory_need,
-    no_progress,
-    open_input,
-)
+from bgsub.pipeline.inputs import Stretch, StrPath, load_for, memory_need, no_progress, open_input
 from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.outcome import RunResult
 from bgsub.pipeline.results import ResultsDirectory, is_complete
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers, keep_freed_memory
-from bgsub.segments.plan import (
-    AUTO_FRAMES,
-    Segment,
-    SegmentPlan,
-    clear,
-    load_plan,
-    segment_folder,
-    segments_of,
-)
+from bgsub.segments import plan as plans
+from bgsub.segments.plan import Segment, SegmentPlan, load_plan, segments_of
 from bgsub.video.seek import glimpse
 from bgsub.video.source import Footage
 
@@ -59,23 +45,21 @@ def run_segments(
     options = [plan.segment_options(number) for number in numbers]
     sizes = [open_input(footage, one).frames_estimate for one in options]
     total = None if None in sizes else sum(size or 0 for size in sizes)
-    of, before = len(plan.segments), 0
-    for number in numbers:
+    of, before, written, current = len(plan.segments), 0, 0, 0
+
+    def of_film(stage: str, done: int, there: int | None) -> None:
+        nonlocal written
+        # Only the last stage tells how much is left; the others are named beside it.
+        written = done if stage in {"write", "errors"} else written
+        within = f" of {there}" if there else ""
+        detail = f"segment {current} of {of}, {stage} {done}{within}"
+        progress(f"frames · {detail}", before + written, total)
+
+    for current in numbers:
         written = 0
-
-        def of_film(
-            stage: str, done: int, there: int | None, number: int = number, before: int = before
-        ) -> None:
-            nonlocal written
-            # Only the last stage tells how much is left; the others are named beside it.
-            written = done if stage in {"write", "errors"} else written
-            within = f" of {there}" if there else ""
-            detail = f"segment {number} of {of}, {stage} {done}{within}"
-            progress(f"frames · {detail}", before + written, total)
-
-        run_segment(out, number, plan=plan, footage=footage, jobs=jobs, progress=of_film)
+        run_segment(out, current, plan=plan, footage=footage, jobs=jobs, progress=of_film)
         before += written
-        notes.info("%s: segment %d of %d is finished", plan.identity["name"], number, of)
+        notes.info("%s: segment %d of %d is finished", plan.identity["name"], current, of)
 
 
 def run_segment(
@@ -91,16 +75,15 @@ def run_segment(
 
     Two processes may try the same segment: both write aside, and the first one that is ready puts
     its results in place. The plan is read from the folder if it is not given; footage is given
-    where it is no file or has another path here; `jobs` are the segments that are run at the same
-    time on this machine, and share its threads and memory.
+    where it is no file or has another path here; `jobs` segments are run at the same time on this
+    machine.
     """
     plan = load_plan(out) if plan is None else plan
-    folder = segment_folder(out, number)
+    folder = plans.segment_folder(out, number)
     if is_complete(folder):
         return
     options = replace(plan.segment_options(number), jobs=jobs)
-    if footage is None:
-        footage = str(plan.identity["absolute_path"])
+    footage = str(plan.identity["absolute_path"]) if footage is None else footage
     segment = plan.segments[number - 1]
     stretch = Stretch(plan.identity, segment.entry, segment.before, segment.after)
     try:
@@ -161,11 +144,10 @@ def run(
         plan = prepare(footage, out, options)
     if plan is None:
         return pipeline.run(footage, out, options, progress=progress)
-    missing = plan.missing(out)
     if work is None:
-        run_segments(footage, out, plan, missing, progress, jobs=options.jobs)
+        run_segments(footage, out, plan, plan.missing(out), progress, jobs=options.jobs)
     else:
-        work(plan, missing)
+        work(plan, plan.missing(out))
     return finish(out, plan, watch)
 
 
@@ -200,9 +182,8 @@ def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:
     if earlier is not None and options.resume and earlier.fingerprint == draft.fingerprint:
         return replace(draft, segments=earlier.segments)
     if earlier is not None and not options.force:
-        message = f"{out}: its segments are of another input, or were made with other options"
-        raise OutputError(f"{message}; give the same, or begin anew with --force")
-    if clear(out):
+        raise _other_segments(out, "begin anew with --force")
+    if plans.clear(out):
         notes.info("%s: removed the segments that a stopped run had left there", out)
     plan = replace(draft, segments=segments_of(footage, options))
     if len(plan.segments) > 1:
@@ -210,17 +191,47 @@ def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:
     return plan
 
 
+def _other_segments(out: Path, advice: str) -> OutputError:
+    message = f"{out}: its segments are of another input, or were made with other options"
+    return OutputError(f"{message}; give the same, or {advice}")
+
+
+def common_plan(footage: str, out: Path, options: RunOptions) -> SegmentPlan:
+    """Return the plan of a video that all its parts follow: the first one that is made.
+
+    It is kept in the folder of results if the video is divided. OutputError if that holds segments
+    of another video or other options, or cannot be written.
+    """
+    path = out / plans.FOLDER / plans.PLAN
+    if not path.exists():
+        plan = SegmentPlan(input_identity(footage), options, segments_of(footage, options))
+        if len(plan.segments) < 2:
+            return plan
+        segments = any(entry.name.isdigit() for entry in path.parent.glob("*"))
+        if segments and not path.exists():
+            message = f"{path.parent}: holds segments without a plan"
+            raise OutputError(f"{message}; remove it, and run all parts again")
+        if plan.save(out):
+            return plan
+    # The video is compared by name and size: its contents were read for the plan.
+    earlier, film = load_plan(out), Path(footage)
+    is_same = replace(earlier, options=options).fingerprint == earlier.fingerprint
+    is_same = is_same and (film.name or film.resolve().name) == earlier.identity["name"]
+    if film.is_file():
+        is_same = is_same and film.stat().st_size == earlier.identity["size_bytes"]
+    if not is_same:
+        raise _other_segments(out, "choose another --out")
+    return earlier
+
+
 def announce(plan: SegmentPlan, out: Path) -> None:
     """Log in one line where segments begin, and what is finished already."""
-    total, name, missing = len(plan.segments), plan.identity["name"], plan.missing(out)
-    begins = [
-        f"{each.first} ({each.reason})" if i else str(each.first)
-        for i, each in enumerate(plan.segments[:6])
-    ]
-    shown = ", ".join(begins) + (", …" if total > 6 else "")
-    notes.info("%s: %d segments, which begin at frame %s", name, total, shown)
-    if len(missing) < total:
-        done = total - len(missing)
+    total, missing = len(plan.segments), len(plan.missing(out))
+    begins = [f"{each.first} ({each.reason})" for each in plan.segments[1:6]]
+    shown = ", ".join([str(plan.segments[0].first), *begins]) + (", …" if total > 6 else "")
+    notes.info("%s: %d segments, which begin at frame %s", plan.identity["name"], total, shown)
+    if missing < total:
+        done = total - missing
         notes.info("%s: %d of %d segments are finished already and are taken", out, done, total)
 
 
@@ -231,15 +242,12 @@ def finish(out: Path, plan: SegmentPlan, watch: Stopwatch | None = None) -> RunR
     names, force = joined_names(plan.options), plan.options.force
     with ResultsDirectory(out, names, force=force) as results:
         result = join_segments(out, results, plan, watch or Stopwatch())
-        clear(out)
+        plans.clear(out)
     return result
 
 
 def is_one_piece(footage: Footage, options: RunOptions) -> bool:
-    """Return whether a video is run as one without a look at it, as far as its header tells.
-
-    By default that is one of no more frames than `AUTO_FRAMES`, or one of which all are fitted.
-    """
+    """Return whether a video is run as one without a look at it, as far as its header tells."""
     if options.segment != "auto":
         return options.segment == "off"
     if options.fit_frames == "all":
@@ -248,14 +256,11 @@ def is_one_piece(footage: Footage, options: RunOptions) -> bool:
         frames = open_input(footage, options).frames_estimate
     except BgsubError:  # is raised again, and said, by the run
         return True
-    return frames is None or frames <= AUTO_FRAMES
+    return frames is None or frames <= plans.AUTO_FRAMES
 
 
 def segment_needs(footage: Footage, options: RunOptions) -> list[tuple[Segment, MemoryNeed]]:
-    """Divide a video as a run would, and count what each segment takes; nothing where it is one.
-
-    Looks through the video for lasting changes, and opens it once for every segment.
-    """
+    """Divide a video as a run would, and count what each segment takes; nothing where it is one."""
     segments = () if is_one_piece(footage, options) else segments_of(footage, options)
     plan, needs = SegmentPlan({}, options, segments), []
     for segment in segments if len(segments) > 1 else ():
@@ -266,9 +271,7 @@ def segment_needs(footage: Footage, options: RunOptions) -> list[tuple[Segment, 
     return needs
 
 
-_GLIMPSES = 24
-"""Frames of the footage by which models are compared."""
-
+_GLIMPSES = 24  # frames of the footage by which models are compared
 _MODEL = re.compile(r"[0-9]{4,}\.npz")
 
 
@@ -280,10 +283,9 @@ def models_in(folder: Path) -> list[Path]:
 
 
 def choose_model(models: list[Path], footage: Footage, options: RunOptions) -> Path:
-    """Choose the model, of one film, that leaves the least of the footage unexplained.
+    """Choose the model with the lowest median error on frames that are spread over the footage.
 
-    That with the lowest median error on frames that are spread over the footage; the first of
-    equals. InputError if a model is damaged, or of another size than the footage.
+    InputError if a model is damaged, or of another size than the footage.
     """
     if len(models) == 1:
         return models[0]

@@ -10,17 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.cli.jobs import (
-    Job,
-    Outcome,
-    Work,
-    belongs,
-    check_out,
-    plan,
-    read_list,
-    run_batch,
-)
+from bgsub.cli.jobs import Job, Outcome, Work, belongs, run_batch
 from bgsub.cli.messages import INTERRUPTED, Session
+from bgsub.cli.run import check_out, plan, read_list
 from bgsub.errors import EmptySelectionError, InputError, Interrupted, OutputError
 from bgsub.options import RunOptions
 

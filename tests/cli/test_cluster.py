@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bgsub.cli import cluster
-from bgsub.cli.jobs import Job, Work, run_batch
+from bgsub.cli import jobs
+from bgsub.cli.jobs import Job, Work, on_cluster, run_batch
 from bgsub.cli.messages import Session
 from bgsub.cluster.pool import TaskLostError
 from bgsub.errors import BatchError
@@ -56,7 +56,7 @@ WORK = Work(OPTIONS)
 
 def do(films, pool):
     session = Session()
-    outcomes = cluster.on_cluster(pool, films, WORK, session)
+    outcomes = on_cluster(pool, films, WORK, session)
     run_batch(films, WORK, session, outcomes=outcomes)
 
 
@@ -105,7 +105,7 @@ def test_what_would_fail_again_is_not_tried_again(films, reply, text, capsys):
 
 
 def test_results_that_do_not_arrive(films, monkeypatch, capsys):
-    monkeypatch.setattr(cluster, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(jobs, "_PATIENCE_S", 0.0)
     monkeypatch.setattr(FakePool, "work", lambda _self, _request: None)
     with pytest.raises(BatchError):
         do(films, FakePool())

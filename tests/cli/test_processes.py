@@ -17,8 +17,8 @@ import pytest
 from bgsub.cli import jobs
 from bgsub.cli.jobs import Job, Work, request_for
 from bgsub.cli.messages import Session
-from bgsub.cluster.parts import common_plan
 from bgsub.runtime.processes import ask_child
+from bgsub.segments.run import common_plan
 from bgsub.version import __version__
 from tests.conftest import make_options, make_scene
 

@@ -5,12 +5,12 @@ import shutil
 import numpy as np
 import pytest
 
-from bgsub.cluster.parts import LIST, PartsList, Unit, common_plan, join
+from bgsub.cluster.parts import LIST, PartsList, Unit, join
 from bgsub.errors import BatchError, InputError
 from bgsub.pipeline.run import run
 from bgsub.segments import run as segmented
 from bgsub.segments.plan import FOLDER, segment_folder
-from bgsub.segments.run import run_segment
+from bgsub.segments.run import common_plan, run_segment
 from tests.conftest import make_options, make_scene
 
 OPTIONS = {"outputs": {"mask", "errors", "model"}, "format": "mkv"}
@@ -40,14 +40,13 @@ def done(parts, tmp_path):
 
 
 def test_segments_of_parts_are_those_of_one_call(done, film, tmp_path):
-    joined = join(done)
-    assert (joined.units, joined.what) == (3, "segments")
+    assert join(done) == "3 segments are joined"
     segmented.run(film, tmp_path / "whole", make_options(segment=50, **OPTIONS))
     names = {path.name for path in (tmp_path / "whole").iterdir()}
     assert {path.name for path in done.iterdir()} == names
     for name in ("mask.mkv", "errors.csv"):
         assert (done / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert join(done).what == "results"
+    assert join(done) == ""
 
 
 def test_missing_segments_are_named_with_their_parts(done):
@@ -92,7 +91,8 @@ def test_a_batch_is_complete_when_all_its_results_are_whole(batch, film):
         join(batch)
     shutil.copy(batch / "b" / "mask.mkv", batch / "c")
     seen = []
-    assert join(batch, progress=lambda *now: seen.append(now)).units == 3
+    told = join(batch, progress=lambda *now: seen.append(now))
+    assert told == "the results of 3 inputs are complete"
     assert seen[-1] == (3, 3)
     assert not (batch / LIST).exists()
 

@@ -14,13 +14,11 @@ from bgsub.cluster.parts import (
     Part,
     PartsList,
     Unit,
-    common_plan,
     load_parts,
-    parse_part,
-    put_first,
 )
 from bgsub.errors import InputError, OutputError, UsageError
-from bgsub.segments.plan import FOLDER, PLAN, load_plan
+from bgsub.segments.plan import FOLDER, PLAN, SegmentPlan, load_plan
+from bgsub.segments.run import common_plan
 from tests.conftest import make_options, make_scene
 
 
@@ -36,11 +34,11 @@ def test_parts_are_all_units_once(units, of):
 @pytest.mark.parametrize("text", ["", "1", "0/3", "4/3", "a/b", "1/2/3", "-1/3", "1/0", "1.5/2"])
 def test_what_is_no_part(text):
     with pytest.raises(UsageError, match=r"--part .*: must be i/N"):
-        parse_part(text)
+        Part.parse(text)
 
 
 def test_a_part_is_read_and_written():
-    assert parse_part(" 2/8 ") == Part(2, 8)
+    assert Part.parse(" 2/8 ") == Part(2, 8)
     assert str(Part(2, 8)) == "2/8"
 
 
@@ -86,18 +84,18 @@ def test_a_list_that_the_system_does_not_open(tmp_path):
         load_parts(tmp_path / ("x" * 300))
 
 
-def test_the_first_file_stays_where_it_is_to(tmp_path):
-    path = tmp_path / "a" / "b"
-    assert put_first(path, "one")
-    assert not put_first(path, "two")
-    assert path.read_text() == "one"
-    assert [entry.name for entry in path.parent.iterdir()] == ["b"]
+def test_the_first_plan_stays_where_it_is_to(tmp_path):
+    one, two = (SegmentPlan({"name": name, "sha256": name}, make_options()) for name in "ab")
+    assert one.save(tmp_path)
+    assert not two.save(tmp_path)
+    assert load_plan(tmp_path).identity["name"] == "a"
+    assert [entry.name for entry in (tmp_path / FOLDER).iterdir()] == [PLAN]
 
 
 def test_a_place_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
+    (tmp_path / FOLDER).write_text("")
     with pytest.raises(OutputError, match="cannot be written"):
-        put_first(tmp_path / "file" / "a", "text")
+        SegmentPlan({"sha256": "a"}, make_options()).save(tmp_path)
 
 
 @pytest.fixture
