@@ -59,15 +59,17 @@ _ONCE, _BOTH, _LEAST_PLACE = 0.7, 0.8, 0.12
 """A change for good: by how much of half of the film one colour is later than the other, the share
 of the frames that show one of both, and that of the rarer one; at least."""
 
-_LEAST_CHANGED, _LEAST_STAYING = 0.002, 15
-"""Share of the pixels that change for good together, and frames in which it is looked for."""
+_LEAST_APART, _LEAST_CHANGED, _LEAST_STAYING = 16, 0.002, 15
+"""Grey levels and share of the pixels that change for good together, and frames in which that is
+looked for; at least."""
 
-_OUTLINED, _SURELY, _LEAST_OUTLINE = 1.15, 1.5, 12.0
+_OUTLINED, _SURELY, _LEAST_OUTLINE = 1.15, 1.4, 12.0
 """By how much more outline one colour has than the other: where that begins to count, where it
 counts in full, and by how many grey levels it is more at least."""
 
-_VISIT = 92
-"""By how much less the colours of a visit are spread in time: see `Plates.order`."""
+_BETWEEN, _VISIT = 60, 92
+"""By how much less the colours of a visit are spread in time, at least and as a rule: see
+`Plates.order`."""
 
 
 def working_size(height: int, width: int) -> tuple[int, int]:
@@ -304,18 +306,19 @@ def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:
 
 
 def _tell_what_stays(colors: Bytes, shares: Bytes, order: Bytes) -> None:
-    """Put the place first where something came for good, or left for good, and is seen more often.
+    """Put the place first where what came or left, for good or between, is seen more often.
 
     Neither shares nor times tell the place from what stands there for longer, but a thing has an
-    outline, and the place goes on into its surroundings. Where the commoner of two colours that
-    follow one another has the stronger edge around it, both change places, in place, and the times
-    become those of a visit, the more so the clearer that is.
+    outline, and the place goes on into its surroundings. Where the commoner of two colours, which
+    follow one another or of which it is seen between the other, has the stronger edge around it,
+    both change places, and the times become those of a visit, the more so the clearer that is.
     """
     gradients = [_steepness(one) for one in colors]
-    apart = cv2.absdiff(colors[0], colors[1]).max(axis=2) > _NEAREST
-    later = np.abs(order[0].astype(np.float32) - 128) >= _ONCE * LATER_UNIT / 2
+    apart = cv2.absdiff(colors[0], colors[1]).max(axis=2) >= _LEAST_APART
+    later, spread = order.astype(np.float32) - 128
+    followed = (np.abs(later) >= _ONCE * LATER_UNIT / 2) | (spread <= -_BETWEEN)
     both = shares[0].astype(np.float32) + shares[1] >= _BOTH * 255
-    once = (apart & later & both & (shares[1] >= _LEAST_PLACE * 255)).view(np.uint8)
+    once = (apart & followed & both & (shares[1] >= _LEAST_PLACE * 255)).view(np.uint8)
     small, large = np.ones((3, 3), np.uint8), np.ones((5, 5), np.uint8)
     once = cv2.morphologyEx(once, cv2.MORPH_OPEN, small)
     once = cv2.morphologyEx(once, cv2.MORPH_CLOSE, large)
@@ -338,9 +341,10 @@ def _tell_what_stays(colors: Bytes, shares: Bytes, order: Bytes) -> None:
 
 
 def _steepness(picture: Bytes) -> Singles:
-    """Return the largest gradient of the channels at each pixel, in grey levels a pixel."""
+    """Return the largest gradient of any channel within a pixel of each, in grey levels."""
     across, down = (cv2.Sobel(picture, cv2.CV_32F, x, 1 - x, scale=0.25) for x in (1, 0))
-    return np.asarray(cv2.magnitude(across, down).max(axis=2), np.float32)
+    steepest = cv2.magnitude(across, down).max(axis=2)
+    return np.asarray(cv2.dilate(steepest, np.ones((3, 3), np.uint8)), np.float32)
 
 
 def _order(first: Flags, second: Flags, times: NDArray[np.float64]) -> Bytes:
