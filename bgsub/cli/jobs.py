@@ -102,10 +102,8 @@ class Work:
         except (KeyboardInterrupt, Interrupted) as error:
             if not (job.out / FOLDER).is_dir():
                 raise
-            message = (
-                f"{messages.INTERRUPTED}; --resume goes on with the segments that are finished"
-            )
-            raise Interrupted(message) from error
+            more = "--resume goes on with the segments that are finished"
+            raise Interrupted(f"{messages.INTERRUPTED}; {more}") from error
 
     def _apply(self, job: Job, session: Session) -> RunResult:
         from bgsub.pipeline import run as pipeline
@@ -130,14 +128,11 @@ class Work:
         if model is not None and manifest.get("model_sha256") != model["sha256"]:
             found.append(f"another model ({manifest.get('model')})")
         ours, theirs = self.options.to_json(), manifest["options"]
-        for kind, now, then in (
-            (SourceOptions, ours["source"], theirs.get("source", {})),
-            (RunOptions, ours, theirs),
-        ):
-            for one in declared_fields(kind):
-                value = then.get(one.name, now[one.name])
-                if one.name not in WITHOUT_EFFECT and value != now[one.name]:
-                    found.append(f"{flag(one)} {'its default' if value is None else value}")
+        ours, theirs = ours["source"] | ours, theirs.get("source", {}) | theirs
+        for one in [*declared_fields(SourceOptions), *declared_fields(RunOptions)]:
+            value = theirs.get(one.name, ours[one.name])
+            if one.name not in WITHOUT_EFFECT and value != ours[one.name]:
+                found.append(f"{flag(one)} {'its default' if value is None else value}")
         return found
 
 
@@ -388,7 +383,7 @@ class _Unit:
 def on_cluster(pool: Pool, jobs: Sequence[Job], work: Work, session: Session) -> Iterator[Outcome]:
     """Let workers do jobs, some of them again, and join what is in segments.
 
-    Yields what became of each as it is ready; NoWorkersError if nobody works any more.
+    Yields what became of each as it is ready; UsageError if nobody works any more.
     """
     from bgsub.cluster.pool import TRIES, do_in_child
 

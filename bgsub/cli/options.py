@@ -10,20 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from bgsub import options as ours
 from bgsub.cli.messages import Session, reporting
 from bgsub.errors import UsageError
-from bgsub.options import (
-    DEFAULT_OUTPUTS,
-    EXTRA_OUTPUTS,
-    OF_LOCAL,
-    Declared,
-    RunOptions,
-    SourceOptions,
-    declaration,
-    declared_fields,
-    default_in_words,
-    flag,
-)
+from bgsub.options import Declared, RunOptions, SourceOptions, declaration, declared_fields, flag
 from bgsub.robustpca.competitors import METHODS
 from bgsub.rules import Choice, File, FileOfKind, Folder, Integer, Number, Rule, Switch
 
@@ -117,7 +107,7 @@ def together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def _declared_option(one: Field[Any], title: str) -> Callable[[Any], Any]:
-    declared, name, words = declaration(one), flag(one), default_in_words(one)
+    declared, name, words = declaration(one), flag(one), ours.default_in_words(one)
     default = one.default if one.default is None else declared.rule.to_text(one.default)
     settings: dict[str, Any] = {"default": None if words else default}
     if not isinstance(declared.rule, Switch):
@@ -279,8 +269,8 @@ def argument(name: str, metavar: str, **settings: Any) -> Callable[[F], F]:
 
 def run_options(params: Mapping[str, Any]) -> RunOptions:
     """Make the options of a run from a command's parameters; what is missing has its default."""
-    outputs = params.get("outputs") or DEFAULT_OUTPUTS
-    for extra in EXTRA_OUTPUTS & params.keys():
+    outputs = params.get("outputs") or ours.DEFAULT_OUTPUTS
+    for extra in ours.EXTRA_OUTPUTS & params.keys():
         if params[extra] is not None:
             outputs = outputs | {extra} if params[extra] else outputs - {extra}
     if not outputs:
@@ -347,7 +337,7 @@ def name_idle(options: RunOptions, session: Session) -> None:
     if options.mask_model != "local":
         reason = method if options.threshold is None else "--threshold"
         reason = "--model paper" if options.model == "paper" else reason
-        idle |= dict.fromkeys(OF_LOCAL & typed, f"with {reason}")
+        idle |= dict.fromkeys(ours.OF_LOCAL & typed, f"with {reason}")
     for has_effect, reason, names in rules:
         if not has_effect:
             told = f"with --only {','.join(sorted(written))}, for {reason}"

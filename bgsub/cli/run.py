@@ -12,17 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bgsub.cli import jobs as work_of
 from bgsub.cli import options as opts
-from bgsub.cli.jobs import (
-    Job,
-    Work,
-    belongs,
-    do_job,
-    is_done,
-    on_cluster,
-    run_batch,
-    segments_side_by_side,
-)
+from bgsub.cli.jobs import Job, Work, run_batch
 from bgsub.cli.messages import Session, log_results, make_progress
 from bgsub.errors import BgsubError, EmptySelectionError, InputError, OutputError, UsageError
 from bgsub.options import RunOptions
@@ -173,7 +165,7 @@ def run_command(
 
     work = replace(work, options=options, processes=1)
     with connect(scheduler) as pool:
-        run_batch(planned, work, session, outcomes=on_cluster(pool, planned, work, session))
+        run_batch(planned, work, session, outcomes=work_of.on_cluster(pool, planned, work, session))
 
 
 def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> list[Job]:
@@ -190,7 +182,7 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
         stem, place = _stem(given), out
         for i in itertools.count(1) if subfolders else ():
             place = out / (f"{stem}-{i}" if i > 1 else stem)
-            is_foreign = keep and is_complete(place) and not belongs(place, given)
+            is_foreign = keep and is_complete(place) and not work_of.belongs(place, given)
             if place.name.casefold() not in taken and not is_foreign:
                 break
         taken.add(place.name.casefold())
@@ -271,7 +263,7 @@ def _do_part(
     if len(given) == 1:
         job = Job(given[0], out)
         with session.about(job.input):
-            if is_done(job, work, session):
+            if work_of.is_done(job, work, session):
                 return
             idle = _do_segments(part, job, work, processes, session)
     else:
@@ -304,14 +296,14 @@ def _do_segments(part: Part, job: Job, work: Work, processes: int, session: Sess
     if film is None or len(film.segments) == 1:
         if part.number > 1:
             return "the film is one piece, which part 1 does"
-        do_job(job, replace(work, skip=False), session)
+        work_of.do_job(job, replace(work, skip=False), session)
         return None
     announce(film, job.out)
     mine = part.pick([segment.number for segment in film.segments])
     numbers = sorted(set(mine) & set(film.missing(job.out)))
     film = load_plan(job.out)
     if processes > 1 and len(numbers) > 1:
-        segments_side_by_side(film, numbers, job, work, session)
+        work_of.segments_side_by_side(film, numbers, job, work, session)
     else:
         with make_progress(session) as progress:
             run_segments(job.input, job.out, film, numbers, progress)

@@ -11,18 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from bgsub.errors import (
-    BatchError,
-    BgsubError,
-    InputError,
-    OutputError,
-    UsageError,
-    cannot_write,
-    is_or_are,
-)
+from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, is_or_are
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.results import check_unchanged, is_complete
-from bgsub.runtime.files import read_json, write_file
+from bgsub.runtime.files import read_json, write_in
 from bgsub.segments.plan import FOLDER, PLAN, SegmentPlan, load_plan, segment_folder
 from bgsub.segments.run import finish
 
@@ -83,12 +75,8 @@ class PartsList(NamedTuple):
         if earlier == self:
             return
         units = [unit._asdict() for unit in self.units]
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(out, error, "choose another --out") from error
         plain = {"version": _VERSION, "of": self.of, "units": units}
-        write_file(out / LIST, json.dumps(plain, indent=1).encode() + b"\n")
+        write_in(out, LIST, json.dumps(plain, indent=1).encode() + b"\n")
 
 
 def load_parts(out: Path) -> PartsList | None:

@@ -25,19 +25,10 @@ notes = logging.getLogger("bgsub.notes")
 # Seconds for a scheduler to answer, between two looks at its workers, and between two notes that
 # there are none; and for how long there may be none, in Dask's words.
 _PATIENCE_S, _LOOK_S, _SAID_EVERY_S, _ABSENCE = 15.0, 10.0, 60.0, "1h"
-
 TRIES = 3  # of a task on machines that die of it
 
 _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _REMOTE = re.compile(r"(tcp|tls|ws|wss|ucx)://[^/]+:[0-9]{1,5}/?")
-
-
-class NoWorkersError(UsageError):
-    """Nobody works in a cluster: none of its workers is left, or its scheduler is gone."""
-
-
-class TaskLostError(BgsubError):
-    """A task was given up: every worker that tried it died."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +50,9 @@ class Pool:
     def do(self, tasks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
         """Do tasks, each a function and its arguments; yield place and result as each is ready.
 
-        The result is what the function returns, the error that it raised, or TaskLostError.
-        NoWorkersError if the scheduler is gone, or there has been no worker for as long as
-        ``distributed.scheduler.no-workers-timeout`` says, an hour by default.
+        The result is what the function returns or the error that it raised; BgsubError if every
+        worker that tried it died. UsageError if the scheduler is gone, or no worker was there for
+        as long as ``distributed.scheduler.no-workers-timeout`` says, an hour by default.
         """
         submit = self._client.submit
         places = {
@@ -87,13 +78,13 @@ class Pool:
         name, patience = f"--scheduler {self._address}", "distributed.scheduler.no-workers-timeout"
         most_s = parse_timedelta(dask.config.get(patience, None) or _ABSENCE)
         none = f"{name}: had no worker for {_in_words(most_s)}"
-        lost = NoWorkersError(f"{none}; start some with `dask worker {self._address}`")
+        lost = UsageError(f"{none}; start some with `dask worker {self._address}`")
         left, since, told_s = set(futures), math.inf, 0.0
         while left:
             try:
                 for future in as_completed(list(left), loop=self._client.loop, timeout=_LOOK_S):
                     if future.cancelled():
-                        raise NoWorkersError(f"{name}: the scheduler is gone; start it again")
+                        raise UsageError(f"{name}: the scheduler is gone; start it again")
                     # The scheduler may have the same patience, and be the first to lose it.
                     if isinstance(future.exception(), NoValidWorkerError | NoWorkerError):
                         raise lost
@@ -124,7 +115,7 @@ def _result(future: Any) -> Any:
     error = future.exception()
     if isinstance(error, KilledWorker):
         message = "every worker that tried it died, perhaps for lack of memory"
-        return TaskLostError(f"{message}; use workers with more, or less --memory")
+        return BgsubError(f"{message}; use workers with more, or less --memory")
     return future.result() if error is None else error
 
 

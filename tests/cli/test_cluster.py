@@ -6,8 +6,7 @@ import pytest
 from bgsub.cli import jobs
 from bgsub.cli.jobs import Job, Work, on_cluster, run_batch
 from bgsub.cli.messages import Session
-from bgsub.cluster.pool import TaskLostError
-from bgsub.errors import BatchError
+from bgsub.errors import BatchError, BgsubError
 from bgsub.pipeline.run import run
 from tests.conftest import make_options, make_scene
 
@@ -89,7 +88,7 @@ def test_a_process_that_cannot_start_says_why_and_is_not_tried_again(films, caps
     [
         (FAILED, "bgsub: a: is damaged"),
         (
-            TaskLostError("every worker that tried it died"),
+            BgsubError("every worker that tried it died"),
             "a.npy: every worker that tried it died",
         ),
         (ModuleNotFoundError("No module named 'bgsub'"), "install the same bgsub on all workers"),
