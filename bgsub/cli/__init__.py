@@ -51,8 +51,6 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 def exit_code_table() -> list[tuple[int, str]]:
     """List every exit code with its meaning, from the classes in `bgsub.errors`.
 
-    Examples
-    --------
     >>> exit_code_table()[0]
     (0, 'done')
     """

@@ -324,20 +324,15 @@ _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
 _ENDLESS_WORD = re.compile(r"([^\s/]{60})[^\s/]{239,}?(?=[:;,]*(?:[\s/]|$))")
 
 # What the system refused, where nobody who knew what it was for has said so.
-_CANNOT_WRITE = "{name}: cannot be written ({reason})", errors.OutputError.exit_code
-_TOO_MANY_FILES = (
-    "too many files are open at once ({reason}); allow more with `ulimit -n`, or use fewer --jobs",
-    UsageError.exit_code,
-)
-_OF_SYSTEM: dict[int | None, tuple[str, int]] = {
+_CANNOT_WRITE = "{name}: cannot be written ({reason})", errors.OutputError
+_TOO_MANY = "too many files are open at once ({reason}); allow more with `ulimit -n`, or use fewer"
+_OF_SYSTEM: dict[int | None, tuple[str, type[BgsubError]]] = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EROFS), _CANNOT_WRITE),
-    **dict.fromkeys((errno.EMFILE, errno.ENFILE), _TOO_MANY_FILES),
-    errno.ENAMETOOLONG: ("{name:.60}…: cannot be opened ({reason})", InputError.exit_code),
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), (f"{_TOO_MANY} --jobs", UsageError)),
+    errno.ENAMETOOLONG: ("{name:.60}…: cannot be opened ({reason})", InputError),
 }
-
 _NO_MEMORY = re.compile(
-    "failed to map segment|cannot allocate memory|start new thread|insufficient memory",
-    re.IGNORECASE,
+    r"(?i)failed to map segment|cannot allocate memory|start new thread|insufficient memory"
 )
 
 
@@ -355,8 +350,9 @@ def describe(error: BaseException) -> tuple[str, int]:
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return str(error) or INTERRUPTED, Interrupted.exit_code
     if isinstance(error, OSError) and error.errno in _OF_SYSTEM:
-        text, code = _OF_SYSTEM[error.errno]
-        return text.format(name=str(error.filename or "an output")[:200], reason=reason), code
+        text, kind = _OF_SYSTEM[error.errno]
+        name = str(error.filename or "an output")[:200]
+        return text.format(name=name, reason=reason), kind.exit_code
     message = f"unexpected error: {type(error).__name__}: {error}"
     return f"{message} (run with --debug for the traceback)", BgsubError.exit_code
 

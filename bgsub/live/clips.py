@@ -192,7 +192,7 @@ class EventFiles:
                 masks.abort()
 
     def _close_clip(self) -> None:
-        clip, self._clip = self._clip, None
         self._ring.hold(None)
-        if clip is not None:
-            clip.close()
+        if self._clip is not None:
+            self._clip.close()
+        self._clip = None

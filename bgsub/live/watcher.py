@@ -207,9 +207,8 @@ class LiveEvents:
             if any(region.holds(each.cx, each.cy) for each in objects):
                 event.regions.add(region.name)
         event.score = float(np.fmax.reduce([event.score, *(each.score for each in objects)]))
-        if frame_score is not None:
-            before = frame_score if event.frame_score is None else event.frame_score
-            event.frame_score = max(frame_score, before)
+        scores = [score for score in (event.frame_score, frame_score) if score is not None]
+        event.frame_score = max(scores, default=None)
         if is_new or now_s - self._updated_s >= _UPDATE_S:
             self._updated_s = now_s
             self._announce("start" if is_new else "update", event, None)
