@@ -144,11 +144,9 @@ def read_csv(path: Path) -> ErrorTable:
         with path.open(encoding="utf-8-sig", newline="") as file:
             columns = _parse(csv.reader(file, strict=True), path)
     except OSError as error:
-        message = f"{path}: cannot be read ({error.strerror or error})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        message = f"{path}: no errors.csv of bgsub, not even a CSV text file"
-        raise InputError(message) from error
+        raise InputError(f"{path}: no errors.csv of bgsub, not even a CSV text file") from error
     frames, times, errors, rmse, scores, marks = (columns[name] for name in COLUMNS)
     marked, local = marks == 1.0, columns.get("local")
     doubts = columns.get("doubtful", np.zeros(frames.size))

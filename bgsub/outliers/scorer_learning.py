@@ -141,8 +141,7 @@ class ScorerLearner:
     def finish(self) -> FrameScorer:
         """Make the scorer of the frames that have passed; the learner is used up."""
         if self._first is None:
-            message = "no frame was added"
-            raise ValueError(message)
+            raise ValueError("no frame was added")
         shape = self._inside.shape
         self._sums[0] += self._first
         often = self._clipped_frames >= max(2.0, _CLIPPED_SHARE * self._chosen.size)

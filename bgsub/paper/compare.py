@@ -130,11 +130,10 @@ def write_frames(
     pixels = source.layout.pixels if mask is None else int(mask.sum())
     needed, free = (expected if wanted is None else len(wanted)) * pixels, free_space(folder)
     if free and needed > free:
-        message = (
+        raise OutputError(
             f"{folder}: has {amount(free)} free, but the frames take {amount(needed)}; "
             "use --temp with another folder, or --every, --scale or --fit-frames"
         )
-        raise OutputError(message)
     numbers, times = [], []
     try:
         with contextlib.ExitStack() as on_failure:
@@ -499,11 +498,10 @@ def _chosen_rows(options: CompareOptions, frames: FrameFile, gram: Gram) -> tupl
         missing = [number for number in options.frames if number not in index]
         if missing:
             first, last = int(frames.numbers[0]), int(frames.numbers[-1])
-            message = (
+            raise UsageError(
                 f"--frames {missing[0]}: is not among the {len(index)} frames compared, "
                 f"which are from {first} to {last}"
             )
-            raise UsageError(message)
         return tuple(index[number] for number in options.frames)
     quick = TRPCA(min(options.ks), n_init=1, random_state=options.run.seed)
     errors = quick.fit_gram(gram).errors_
@@ -555,11 +553,10 @@ class _Bench:
         needed = PROGRAM_BYTES + method.memory_bytes(*self.shape, k)
         limit = memory_bytes(self.options.run.memory or DEFAULT_MEMORY)
         if needed > limit:
-            message = (
+            raise FitError(
                 f"needs about {amount(needed)} of memory, but the limit is {amount(limit)}; "
                 "use --memory, --scale or --every"
             )
-            raise FitError(message)
 
     def _measured(self, row: MethodRow, outcome: FitOutcome) -> MethodRow:
         fitted = outcome.fitted[row.k]

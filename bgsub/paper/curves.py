@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -104,13 +104,11 @@ def average_precision(errors: ArrayLike, outliers: ArrayLike) -> float:
 def _check_labels(errors: ArrayLike, outliers: ArrayLike) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     values, marked = np.asarray(errors), np.asarray(outliers, dtype=bool)
     if values.ndim != 1 or values.shape != marked.shape:
-        message = (
+        raise ValueError(
             f"errors {values.shape}, outliers {marked.shape}: two vectors of one length are needed"
         )
-        raise ValueError(message)
     if not np.isfinite(values).all():
-        message = "errors: every entry must be a finite number"
-        raise ValueError(message)
+        raise ValueError("errors: every entry must be a finite number")
     if marked.all() or not marked.any():
         message = f"outliers marks {marked.sum()} of {marked.size}: some but not all are needed"
         raise ValueError(message)
@@ -145,18 +143,15 @@ def load_digits(path: Path | None) -> Digits:
         read = _read_idx_pair if _is_idx(path) else read_libsvm
         X, labels = (_read_arrays if path.suffix.lower() == ".npz" else read)(path)
     except OSError as error:
-        message = f"{path}: cannot be read ({error.strerror or error})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (EOFError, zlib.error, lzma.LZMAError) as error:
-        message = f"{path}: is damaged ({error}); get it again"
-        raise InputError(message) from error
+        raise InputError(f"{path}: is damaged ({error}); get it again") from error
     if X.ndim < 2 or labels.shape != X.shape[:1] or not X.size:
         sizes = ("×".join(map(str, each.shape)) for each in (X, labels))
-        message = (
+        raise InputError(
             f"{path}: its pictures and digits are {' and '.join(sizes)}; one digit for each "
             "picture is needed"
         )
-        raise InputError(message)
     if X.dtype.kind not in "biuf" or labels.dtype.kind not in "biuf":
         raise InputError(f"{path}: pictures and digits must be numbers")
     X = X.reshape(len(X), -1).astype(np.float64)
@@ -170,11 +165,10 @@ def _shipped() -> Digits:
     try:
         from sklearn.datasets import load_digits as load
     except ImportError as error:
-        message = (
+        raise InputError(
             "the digits come with scikit-learn, which is not installed; "
             f"{how_to_install('experiments')} installs it, or name USPS or MNIST with --data"
-        )
-        raise InputError(message) from error
+        ) from error
     X, labels = load(return_X_y=True)
     return Digits(np.asarray(X, dtype=np.float64) / 16.0, labels.astype(np.int64), "digits 8×8")
 
@@ -205,16 +199,8 @@ def _read_idx_pair(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     name = path.name.replace("images", "labels").replace("idx3", "idx1")
     beside = path.with_name(name)
     if name == path.name or not beside.is_file():
-        message = f"{path}: its labels are missing; they must be beside it, as {name}"
-        raise InputError(message)
-    labels = read_idx(beside)
-    if images.ndim < 2 or labels.shape != images.shape[:1]:
-        sizes = ("×".join(map(str, each.shape)) for each in (images, labels))
-        raise InputError(
-            f"{path}: holds {next(sizes)} bytes, but {beside} {next(sizes)}; one label for each "
-            "picture is needed"
-        )
-    return images, labels
+        raise InputError(f"{path}: its labels are missing; they must be beside it, as {name}")
+    return images, read_idx(beside)
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
@@ -226,11 +212,10 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
         raise InputError(f"{path}: is no IDX file of bytes")
     shape = struct.unpack(f">{dimensions}I", data[4:start])
     if len(data) - start != math.prod(shape):
-        message = (
+        raise InputError(
             f"{path}: should hold {math.prod(shape)} bytes behind its header, but holds "
             f"{len(data) - start}; get it again"
         )
-        raise InputError(message)
     return np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape)
 
 
@@ -239,8 +224,7 @@ def read_libsvm(path: Path) -> tuple[Floats, Floats]:
     try:
         lines = _read(path).decode("ascii").splitlines()
     except UnicodeDecodeError as error:
-        message = f"{path}: is neither IDX nor the text format of libsvm"
-        raise InputError(message) from error
+        raise InputError(f"{path}: is neither IDX nor the text format of libsvm") from error
     labels, rows, columns, values = [], [], [], []
     for number, line in enumerate(lines, start=1):
         words = line.split("#", 1)[0].split()
@@ -263,9 +247,7 @@ def read_libsvm(path: Path) -> tuple[Floats, Floats]:
     digits = np.array(labels)
     X = np.zeros((len(labels), max(columns)))
     X[rows, np.array(columns) - 1] = values
-    if digits.min() >= 1 and digits.max() == 10:
-        digits = digits - 1
-    return X, digits
+    return X, digits - 1 if digits.min() >= 1 and digits.max() == 10 else digits
 
 
 def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -278,8 +260,7 @@ def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
                 raise InputError(message)
             return arrays[names[0]], arrays[names[1]]
     except ArrayFileError as error:
-        message = f"{path}: {error}"
-        raise InputError(message) from error
+        raise InputError(f"{path}: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,8 +306,7 @@ goes on until none can be removed, as its paper has it; with t = ⌈n/2⌉ the t
 """
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """How a variant did on one data set."""
 
     tre: float
@@ -347,12 +327,6 @@ def judge(variant: Variant, X: Floats, labels: NDArray[np.bool_], k: int, seed: 
     return Score(max(error, 0.0), seconds, bool(estimator.converged_))
 
 
-def mean_and_deviation(values: list[float]) -> tuple[float, float]:
-    """Compute mean and standard deviation, of the sample (n − 1) where there is more than one."""
-    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    return float(np.mean(values)), deviation
-
-
 _TRE_COLUMNS = ("share", "variant", "method", "t", "sets", "tre_mean", "tre_std", "seconds")
 DIGIT_COLUMNS = ("true", "outliers", "k", "n", *_TRE_COLUMNS, "converged")
 """Header of digits.csv."""
@@ -369,31 +343,38 @@ def _fit_all(
     ks: tuple[int, ...],
     variants: Sequence[Variant],
     done: Callable[[int], None],
-) -> Iterator[dict[str, Any]]:
-    """Fit every variant with every k to the data sets of every point; yields rows of a table."""
-    count = 0
-    for cells, sets in points:
-        scores: dict[tuple[int, Variant], list[Score]] = {(k, v): [] for k in ks for v in variants}
-        for seed, X, labels in sets:
-            for (k, variant), own in scores.items():
-                own.append(judge(variant, X, labels, k, seed))
-            count += 1
-            done(count)
-        for (k, variant), own in scores.items():
-            mean, deviation = mean_and_deviation([score.tre for score in own])
-            row = {
-                **cells,
-                "k": k,
-                "variant": variant.name,
-                "method": variant.method,
-                "t": variant.t,
-                "sets": len(own),
-                "tre_mean": mean,
-                "tre_std": deviation,
-                "seconds": float(np.mean([score.seconds for score in own])),
-                "converged": sum(score.converged for score in own),
-            }
-            yield {name: row[name] for name in columns}
+) -> list[dict[str, Any]]:
+    """Fit every variant with every k to the data sets of every point; rows of a table.
+
+    The same seed gives the same numbers, but for the seconds: the matrix library runs on one
+    thread, and each data set has a seed of its own that does not depend on which others are drawn.
+    """
+    rows, count = [], 0
+    with one_blas_thread():
+        for cells, sets in points:
+            found: dict[tuple[int, Variant], list[Score]]
+            found = {(k, variant): [] for k in ks for variant in variants}
+            for seed, X, labels in sets:
+                for (k, variant), own in found.items():
+                    own.append(judge(variant, X, labels, k, seed))
+                count += 1
+                done(count)
+            for (k, variant), own in found.items():
+                errors, seconds, converged = (np.array(each) for each in zip(*own, strict=True))
+                row = {
+                    **cells,
+                    "k": k,
+                    "variant": variant.name,
+                    "method": variant.method,
+                    "t": variant.t,
+                    "sets": len(own),
+                    "tre_mean": float(errors.mean()),
+                    "tre_std": float(errors.std(ddof=1)) if len(own) > 1 else 0.0,
+                    "seconds": float(seconds.mean()),
+                    "converged": int(converged.sum()),
+                }
+                rows.append({name: row[name] for name in columns})
+    return rows
 
 
 def run_digits(
@@ -403,10 +384,7 @@ def run_digits(
     variants: Sequence[Variant] = VARIANTS,
     progress: ProgressCallback = no_progress,
 ) -> list[dict[str, Any]]:
-    """Fit every variant to every draw of digits; rows of digits.csv, panel by panel.
-
-    The same seed gives the same numbers, but for the seconds.
-    """
+    """Fit every variant to every draw of digits; rows of digits.csv, panel by panel."""
     n = _sample_size(digits, options)
     if max(options.ks) >= n // 2:
         raise UsageError(f"--k {max(options.ks)}: must be below half of the {n} pictures drawn")
@@ -419,22 +397,13 @@ def run_digits(
         for share in options.shares
     ]
     total = len(points) * options.sets
-    with one_blas_thread():
-        return list(
-            _fit_all(
-                DIGIT_COLUMNS,
-                points,
-                options.ks,
-                variants,
-                lambda done: progress("draws", done, total),
-            )
-        )
+    return _fit_all(
+        DIGIT_COLUMNS, points, options.ks, variants, lambda done: progress("draws", done, total)
+    )
 
 
 def _kinds(outliers: str, true: int) -> list[int]:
-    return (
-        [digit for digit in range(10) if digit != true] if outliers == OTHERS else [int(outliers)]
-    )
+    return [*range(true), *range(true + 1, 10)] if outliers == OTHERS else [int(outliers)]
 
 
 def _sample_size(digits: Digits, options: DigitOptions) -> int:
@@ -445,11 +414,10 @@ def _sample_size(digits: Digits, options: DigitOptions) -> int:
         kinds = _kinds(outliers, options.true)
         n = min(n, int(min(present[kind] for kind in kinds) * len(kinds) / max(options.shares)))
     if n < 20:
-        message = (
+        raise UsageError(
             f"{digits.name}: has too few pictures of digit {options.true} or of the outliers "
             f"{', '.join(options.outliers)}; choose others with --true and --outliers"
         )
-        raise UsageError(message)
     return n
 
 
@@ -463,14 +431,14 @@ def draw_sets(
         key = [options.seed, options.true, len(kinds), kinds[0], round(1000 * share), index]
         sequence = np.random.SeedSequence(key)
         rng = np.random.default_rng(sequence)
-        parts = [
-            rng.choice(np.flatnonzero(digits.labels == options.true), n - count, replace=False)
-        ]
+
+        def drawn(digit: int, wanted: int, rng: np.random.Generator = rng) -> NDArray[np.int64]:
+            return rng.choice(np.flatnonzero(digits.labels == digit), wanted, replace=False)
+
+        parts = [drawn(options.true, n - count)]
         # Equal proportions; what is left over goes to some of them, drawn.
         extra = set(rng.permutation(len(kinds))[: count % len(kinds)].tolist())
-        for place, kind in enumerate(kinds):
-            wanted = count // len(kinds) + (place in extra)
-            parts.append(rng.choice(np.flatnonzero(digits.labels == kind), wanted, replace=False))
+        parts += [drawn(k, count // len(kinds) + (i in extra)) for i, k in enumerate(kinds)]
         rows = np.concatenate(parts)
         order = rng.permutation(n)
         true = (np.arange(n) < n - count)[order]
@@ -486,28 +454,17 @@ def run_synthetic(
     variants: Sequence[Variant] = VARIANTS,
     progress: ProgressCallback = no_progress,
 ) -> list[dict[str, Any]]:
-    """Fit every variant to every data set; rows of synthetic.csv, panel by panel.
-
-    The same seed gives the same numbers, but for the seconds: the matrix library runs on one
-    thread, and each data set has a seed of its own that does not depend on which others are drawn.
-    """
+    """Fit every variant to every data set; rows of synthetic.csv, panel by panel."""
     points = [
         ({"data": name, "p": p, "share": share}, _data_sets(name, p, share, options))
         for name in DATA
         for p in options.features
         for share in options.shares
     ]
-    total = len(points) * options.sets
-    with one_blas_thread():
-        return list(
-            _fit_all(
-                SYNTHETIC_COLUMNS,
-                points,
-                (options.components,),
-                variants,
-                lambda done: progress("data sets", done, total),
-            )
-        )
+    total, ks = len(points) * options.sets, (options.components,)
+    return _fit_all(
+        SYNTHETIC_COLUMNS, points, ks, variants, lambda done: progress("data sets", done, total)
+    )
 
 
 def _data_sets(name: str, p: int, share: float, options: SyntheticOptions) -> Iterator[DataSet]:

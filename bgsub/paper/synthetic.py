@@ -75,8 +75,7 @@ def _draw(
         message = f"n_components={n_components}: from 1 to n_features={n_features} is needed"
         raise ValueError(message)
     if not 0.0 <= outlier_share < 1.0:
-        message = f"outlier_share={outlier_share}: at least 0 and less than 1 is needed"
-        raise ValueError(message)
+        raise ValueError(f"outlier_share={outlier_share}: at least 0 and less than 1 is needed")
     rng = np.random.default_rng(random_state)
     count = round(outlier_share * n_samples)
     sigma, large = (math.sqrt(s) if variance else s for s in (noise, _DATA2_SIGMA))

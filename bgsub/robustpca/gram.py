@@ -146,27 +146,14 @@ def gram_matrix(
     progress: Callable[[int, int], None] | None = None,
     apart: Sequence[slice] = (),
 ) -> Gram:
-    """Compute the Gram matrix of the median-centred rows of X.
+    """Compute the Gram matrix of the median-centred rows of X, which is never copied as a whole.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p) or ColumnReader
-        uint8 (exact result) or float32/float64 (products in float64). Never copied as a whole.
-    threads : int, optional
-        None is as many as a matrix product would take. The result does not depend on it: sums of
-        integers are exact, and those of others are added in one order.
-    progress : callable, optional
-        Called with the columns done and p after each block.
-    apart : sequence of slice, optional
-        Stretches of columns, in order, whose share of K is wanted too, at no cost.
+    Exact for uint8, products in float64 for float32 and float64. The result does not depend on the
+    threads (None is as many as a matrix product would take): sums of integers are exact, and those
+    of others are added in one order. `progress` is called with the columns done and p after each
+    block; the share of K of the stretches of columns `apart`, in order, is summed too, at no cost.
+    ValueError for NaN or infinite entries.
 
-    Raises
-    ------
-    ValueError
-        For NaN or infinite entries.
-
-    Notes
-    -----
     n²p/2 multiplications. Memory: 8n² bytes (twice that with a share), about 5·2²¹ for a block, and
     a tile's product for every thread.
     """
@@ -234,8 +221,7 @@ def _centred(
     def find(strip: slice) -> None:
         if not is_integer and not np.isfinite(block[:, strip]).all():
             columns = f"columns {first + strip.start} to {first + strip.stop - 1}"
-            message = f"{columns} of X hold entries that are no finite numbers"
-            raise ValueError(message)
+            raise ValueError(f"{columns} of X hold entries that are no finite numbers")
         offset[strip] = column_median(block[:, strip])
 
     pool.map(find, strips)

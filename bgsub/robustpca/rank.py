@@ -82,18 +82,11 @@ _NOISE = 1e-9
 class RankChoice:
     """The rank of a scene, at least 1, and what it was chosen from.
 
-    Attributes
-    ----------
-    gains : ndarray of shape (K,)
-        What the components 1 to K gain, in natural logarithms, see the module; empty where nothing
-        could be measured.
-    held_out : ndarray of shape (K + 1,)
-        Root mean square per entry of what 0 to K components leave of held-out pixels; the median
-        over the frames.
-    spectrum : ndarray of shape (K,)
-        Standard deviation of the inliers per entry along their leading principal axes.
-    n_rows, n_inliers : int
-        Rows that were looked at, and the inliers among them.
+    `gains` (K,) are what the components 1 to K gain, in natural logarithms, see the module; empty
+    where nothing could be measured. `held_out` (K + 1,) is the root mean square per entry of what 0
+    to K components leave of held-out pixels, the median over the frames; `spectrum` (K,) the
+    standard deviation of the inliers per entry along their leading principal axes. `n_rows` were
+    looked at.
     """
 
     rank: int
@@ -124,26 +117,15 @@ def choose_rank(
 ) -> RankChoice:
     """Choose the number of components of the rows of X by bi-cross-validation.
 
-    Rank 1 where there are too few rows or columns to choose from.
+    Rank 1 where there are too few rows or columns to choose from, and at most a quarter of the
+    rows. With the Gram matrix of X and its share of `share_for_rank` no pixel is read again; copies
+    of a row count as one for the limits, and are held out together. `support_fraction`,
+    `random_state` and `threads` are those of the trimmed fits that find the inliers, see
+    `bgsub.TRPCA`.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p) or ColumnReader
-    gram : Gram, optional
-        Of X, if it is there already; with the share of `share_for_rank` no pixel is read again.
-        Copies of a row count as one for the limits, and are held out together.
-    max_rank : int
-        Most components; also at most a quarter of the rows.
-    least_gain : float
-        Share of the squared error of held-out pixels that each must gain.
-    support_fraction, random_state, threads
-        Of the trimmed fits that find the inliers, see `bgsub.TRPCA`.
-
-    Notes
-    -----
     At most 600 rows, evenly spaced, are looked at. With n' of them n'²p/2 operations and one pass
-    over half of the pixels (none with the share of a Gram matrix), and some trimmed fits to n'
-    rows: less than one fit altogether.
+    over half of the pixels (none with the share), and some trimmed fits to n' rows: less than one
+    fit altogether.
     """
     reader = as_columns(check_matrix(X))
     n, p = reader.shape

@@ -304,8 +304,7 @@ def write_in(folder: Path, name: str, data: bytes) -> None:
         raise OutputError(message) from error
     path = folder / name
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-        message = f"{path}: is not a plain file; move it away or choose another folder"
-        raise OutputError(message)
+        raise OutputError(f"{path}: is not a plain file; move it away or choose another folder")
     write_file(path, data)
 
 

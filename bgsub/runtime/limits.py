@@ -179,11 +179,9 @@ def check_folder(folder: Path, option: str) -> None:
     """Raise OutputError unless files can be made in a folder."""
     if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises for names that are refused
         what = "is no folder" if os.path.lexists(folder) else "does not exist"
-        message = f"{option} {folder}: {what}; name a folder that exists"
-        raise OutputError(message)
+        raise OutputError(f"{option} {folder}: {what}; name a folder that exists")
     if not os.access(folder, os.W_OK | os.X_OK):
-        message = f"{option} {folder}: may not be written to; name another folder"
-        raise OutputError(message)
+        raise OutputError(f"{option} {folder}: may not be written to; name another folder")
 
 
 def free_space(folder: Path) -> int:

@@ -278,8 +278,7 @@ class PictureMaker:
             bgr = _plane(frame, 0, 3).reshape(frame.height, frame.width, 3)
             return Picture((bgr,), limited and luma is not None, luma, chroma)
         except (FFmpegError, ValueError) as error:
-            reason = f"frames of the format {name} cannot be converted"
-            raise BadPicture(reason) from error
+            raise BadPicture(f"frames of the format {name} cannot be converted") from error
 
     def _gray(self, frame: VideoFrame) -> Bytes:
         name = frame.format.name

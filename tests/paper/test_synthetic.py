@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bgsub.paper.curves import VARIANTS, SyntheticOptions, judge, mean_and_deviation, run_synthetic
+from bgsub.paper.curves import VARIANTS, SyntheticOptions, judge, run_synthetic
 from bgsub.paper.synthetic import data1, data2
 from bgsub.robustpca.base import residuals
 from bgsub.robustpca.competitors import METHODS
@@ -95,11 +95,6 @@ def test_a_score_is_that_of_the_true_observations():
     scores = {v.name: judge(v, data.X, data.labels, 3, 0) for v in VARIANTS}
     assert scores["TRPCA"].tre < 1e-9 < scores["PCA"].tre
     assert scores["TRPCA"].seconds > 0
-
-
-def test_the_deviation_is_that_of_a_sample():
-    assert mean_and_deviation([1.0, 3.0]) == (2.0, pytest.approx(np.sqrt(2.0)))
-    assert mean_and_deviation([5.0]) == (5.0, 0.0)
 
 
 def test_hrpca_of_the_paper_goes_on_until_no_row_can_be_removed():

@@ -154,11 +154,6 @@ def test_not_converging_is_said_with_the_residual():
     assert fit.residual_ > fit.tol
 
 
-def test_a_penalty_that_does_not_grow_is_refused():
-    with pytest.raises(ValueError, match="growth=1"):
-        PCP(2, growth=1.0).fit(np.eye(5))
-
-
 @pytest.mark.parametrize("seed", [0, 3])
 @pytest.mark.parametrize("lam", [None, 0.06, 0.2])
 def test_footage_of_8_bits_has_the_optimum_of_the_same_numbers_in_float64(lam, seed):
