@@ -9,22 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.outliers import frame_scorer as scoring
 from bgsub.outliers.false_alarms import CleanLevel, clean_level, score_scale
-from bgsub.outliers.frame_scorer import (
-    BATCH,
-    LEVEL_FRAMES,
-    NOISE_FRAMES,
-    FrameScorer,
-    Window,
-    chosen_medians,
-    deviate,
-    excess,
-    measure,
-    measured,
-    restlessness,
-    window_sizes,
-    windowed,
-)
+from bgsub.outliers.frame_scorer import BATCH, FrameScorer, Window
 from bgsub.outliers.own_light import OwnLight, Singles, at_ends, shrink, shrink_inside, shrinking
 from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.robustpca.reweight import left_out, location_and_scale
@@ -104,12 +91,12 @@ class ScorerLearner:
         self._sums = np.zeros((len(self._weights), shape[0] * shape[1]), dtype=np.float32)
         self._first: Singles | None = None
         self.measured = np.empty((0, 0))
-        self._chosen = _evenly(np.flatnonzero(fitted.support), LEVEL_FRAMES)
+        self._chosen = _evenly(np.flatnonzero(fitted.support), scoring.LEVEL_FRAMES)
         kind = np.uint8 if self._factor == 1 else np.uint16
         self._kept = np.empty((self._chosen.size, *shape), dtype=kind)
         self._clipped_frames = np.zeros((2, *shape), dtype=np.uint16)
         self._clipped_shares = np.zeros((2, *shape), dtype=np.float32)
-        self._noisy = _evenly(np.arange(self._chosen.size), NOISE_FRAMES)
+        self._noisy = _evenly(np.arange(self._chosen.size), scoring.NOISE_FRAMES)
 
     def add(self, start: int, rows: Bytes) -> None:
         """Pass the fitted frames start, start + 1, …; shape (m, size). Blocks come in order."""
@@ -166,7 +153,9 @@ class ScorerLearner:
         def own(scorer: FrameScorer, i: int) -> float:
             one = self._noisy[[i]]
             picture = self._picture(one[0])[None]
-            (total,), deviations[[i]] = deviate(scorer, picture, changes[one], left_out[one])
+            (total,), deviations[[i]] = scoring.deviate(
+                scorer, picture, changes[one], left_out[one]
+            )
             return total
 
         # The noise is what movement leaves, judged as at a noise of one grey level: with all of the
@@ -180,10 +169,10 @@ class ScorerLearner:
             # In another light they have the noise of the others.
             noise[clipped] = np.maximum(noise[clipped], np.median(noise[~clipped]))
         start = replace(start, noise=np.maximum(noise, np.float32(_LEAST_NOISE)))
-        medians = [chosen_medians(start, one[None]).item() for one in deviations]
+        medians = [scoring.chosen_medians(start, one[None]).item() for one in deviations]
         start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))
         totals = list(self._workers.map(partial(own, start), range(len(deviations))))
-        sizes = window_sizes(*self._inside.shape)
+        sizes = scoring.window_sizes(*self._inside.shape)
         windows = tuple(self._window(deviations, start, *size) for size in sizes)
         return replace(start, windows=windows), totals
 
@@ -205,11 +194,11 @@ class ScorerLearner:
 
     def _window(self, deviations: Singles, scorer: FrameScorer, side: int, factor: int) -> Window:
         """Median and spread of the mean of a window at every pixel."""
-        reach = windowed(scorer.reach, side, factor)
+        reach = scoring.windowed(scorer.reach, side, factor)
         means = np.empty((len(deviations), *reach.shape), dtype=np.float32)
 
         def average(i: int) -> None:
-            means[i] = windowed(_rounded(deviations[i]), side, factor)
+            means[i] = scoring.windowed(_rounded(deviations[i]), side, factor)
 
         self._workers.each(average, range(len(means)))
         usual, high = _quantiles(means, (0.5, 0.9))
@@ -220,7 +209,10 @@ class ScorerLearner:
         level = CleanLevel(0.0, 1.0)
         window = Window(side, factor, usual, spread.astype(np.float32), 1.0, level)
         step = scorer.light.step
-        quantiles = [restlessness(excess(one[None], window), window, step).item() for one in means]
+        quantiles = [
+            scoring.restlessness(scoring.excess(one[None], window), window, step).item()
+            for one in means
+        ]
         return replace(window, restless=max(float(np.median(quantiles)), 0.5))
 
     def _with_levels(
@@ -237,8 +229,8 @@ class ScorerLearner:
         def one(i: int) -> Floats:
             if i in places:
                 place = places[i]
-                return measured(scorer, [totals[place]], deviations[[place]])
-            return measure(scorer, self._picture(i)[None], changes[[i]], left_out[[i]])
+                return scoring.measured(scorer, [totals[place]], deviations[[place]])
+            return scoring.measure(scorer, self._picture(i)[None], changes[[i]], left_out[[i]])
 
         values = np.concatenate(list(self._workers.map(one, range(self._chosen.size))))
         self.measured = np.full((len(self._fitted.support), values.shape[1]), np.nan)

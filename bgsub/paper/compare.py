@@ -35,7 +35,7 @@ from bgsub.paper.labels import UNKNOWN
 from bgsub.paper.options import CompareOptions, Comparison, Entry, MethodRow
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most, no_progress
-from bgsub.robustpca.competitors import COMPARED, MethodInfo, Settings
+from bgsub.robustpca.competitors import COMPARED, MethodInfo
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.online import OnlineTRPCA, stacked
@@ -230,17 +230,8 @@ def fit_task(
     task: FitTask, X: Any, gram: Gram, progress: Callable[[int, float], None] | None = None
 ) -> FitOutcome:
     """Make a fit; methods that need the pixels report iterations and residuals."""
-    entry = task.entry
-    method = COMPARED[entry.method]
-    settings = Settings(
-        k=task.k,
-        support_fraction=entry.support_fraction,
-        random_state=task.seed,
-        lam=entry.lam,
-        max_removals=entry.max_removals,
-        progress=progress,
-    )
-    estimator = method.make(settings)
+    entry, method = task.entry, COMPARED[task.entry.method]
+    estimator = method.make(replace(entry, k=task.k, random_state=task.seed, progress=progress))
     if isinstance(estimator, TRPCA):
         estimator.reweight_cutoff = FOOTAGE_CUTOFF
     with warnings.catch_warnings(record=True) as caught:

@@ -15,9 +15,10 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -26,28 +27,27 @@ from numpy.typing import ArrayLike, NDArray
 from bgsub.errors import BgsubWarning, InputError, UsageError
 from bgsub.options import ProgressCallback
 from bgsub.paper.options import MANY_REMOVALS, OTHERS, DigitOptions, SyntheticOptions
-from bgsub.paper.synthetic import data1, data2
 from bgsub.pipeline.inputs import no_progress
-from bgsub.robustpca.base import AffineEstimator, residuals
-from bgsub.robustpca.competitors.row_methods import HRPCA, PCA
-from bgsub.robustpca.competitors.row_sparse import ORPCA, OutlierPursuit
+from bgsub.robustpca.base import residuals
+from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.conventions import check_matrix
-from bgsub.robustpca.trpca import TRPCA
+from bgsub.robustpca.descent import random_orthonormal
+from bgsub.robustpca.spaces import Floats
 from bgsub.runtime.files import check_plain
 from bgsub.runtime.threads import one_blas_thread
 from bgsub.version import how_to_install
 from bgsub.video.arrays import ArrayArchive, ArrayFileError
 
+if TYPE_CHECKING:
+    from bgsub.robustpca.competitors import Estimator
+
 
 def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
-    r"""Compute the error of the true observations above the least that is possible.
+    """Compute the error of the true observations T above the least that is possible.
 
-    .. math::
-        \mathrm{tre}(m, U) = \frac{1}{|T|} \Big( \sum_{i \in T} r_i(m, U)
-                             - \sum_{i \in T} r_i(m_T, U_T) \Big)
-
-    where (m_T, U_T) is the classical PCA of T alone with as many components: the second sum is that
-    of the squared singular values of T − 1m_Tᵀ after the k-th. In squared units of T.
+    (1/|T|) (Σ r_i(m, U) − Σ r_i(m_T, U_T)) over T, where (m_T, U_T) is the classical PCA of T alone
+    with as many components: the second sum is that of the squared singular values of T − 1m_Tᵀ
+    after the k-th. In squared units of T.
     """
     components = np.atleast_2d(np.asarray(components, dtype=np.float64))
     T = check_matrix(T)
@@ -57,65 +57,33 @@ def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
     return float((reached - least) / len(T))
 
 
-def auc(errors: ArrayLike, outliers: ArrayLike) -> float:
-    r"""Compute the area under the receiver operating characteristic of errors as outlier scores.
+def auc(errors: NDArray[Any], outliers: NDArray[np.bool_]) -> float:
+    """Compute the area under the receiver operating characteristic of errors as outlier scores.
 
-    .. math::
-        \mathrm{AUC} = P(r_o > r_i) + \tfrac12 P(r_o = r_i)
-
-    for a random outlier o and a random true observation i; 0.5 for a score that knows nothing.
-
-    Examples
-    --------
-    >>> auc([0.1, 0.2, 0.9], [False, False, True])
-    1.0
+    P(r_o > r_i) + ½ P(r_o = r_i) for a random outlier o and a random true observation i; 0.5 for a
+    score that knows nothing.
     """
-    values, marked = _check_labels(errors, outliers)
-    true, outlying = np.sort(values[~marked]), values[marked]
+    true, outlying = np.sort(errors[~outliers]), errors[outliers]
     below = np.searchsorted(true, outlying) + np.searchsorted(true, outlying, side="right")
     return float(below.sum() / 2 / (len(outlying) * len(true)))
 
 
-def average_precision(errors: ArrayLike, outliers: ArrayLike) -> float:
-    r"""Compute the average precision of errors as outlier scores.
+def average_precision(errors: NDArray[Any], outliers: NDArray[np.bool_]) -> float:
+    """Compute the average precision of errors as outlier scores.
 
-    .. math::
-        \mathrm{AP} = \sum_j (R_j - R_{j-1}) P_j
-
-    over the distinct errors in descending order, with P_j and R_j the precision and recall of
-    taking everything from the j-th up as an outlier; the share of outliers for a score that knows
-    nothing.
-
-    Examples
-    --------
-    >>> average_precision([3.0, 2.0, 1.0], [True, False, True])
-    0.8333333333333333
+    Σ_j (R_j − R_(j−1)) P_j over the distinct errors in descending order, with P_j and R_j the
+    precision and recall of taking everything from the j-th up as an outlier; the share of outliers
+    for a score that knows nothing.
     """
-    values, marked = _check_labels(errors, outliers)
-    order = np.argsort(values)[::-1]
-    values, marked = values[order], marked[order]
-    found = np.cumsum(marked)
+    order = np.argsort(errors)[::-1]
+    values, found = errors[order], np.cumsum(outliers[order])
     last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
     precision = found[last] / (last + 1)
     recall = found[last] / found[-1]
     return float(np.sum(np.diff(recall, prepend=0.0) * precision))
 
 
-def _check_labels(errors: ArrayLike, outliers: ArrayLike) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    values, marked = np.asarray(errors), np.asarray(outliers, dtype=bool)
-    if values.ndim != 1 or values.shape != marked.shape:
-        raise ValueError(
-            f"errors {values.shape}, outliers {marked.shape}: two vectors of one length are needed"
-        )
-    if not np.isfinite(values).all():
-        raise ValueError("errors: every entry must be a finite number")
-    if marked.all() or not marked.any():
-        message = f"outliers marks {marked.sum()} of {marked.size}: some but not all are needed"
-        raise ValueError(message)
-    return values, marked
-
-
-Floats = NDArray[np.float64]
+_DATA2_SIGMA = 0.35
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _IDX_BYTES = b"\0\0\x08"
@@ -263,40 +231,41 @@ def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
         raise InputError(f"{path}: {error}") from error
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Variant:
-    """A method with what it is told of the outliers."""
+    """A method, of `bgsub.robustpca.competitors.METHODS`, with what it is told of the outliers.
+
+    `t` is ``true`` if it is told the true number, ``half`` if it takes ⌈n/2⌉, empty if it has no t.
+    """
 
     name: str
     method: str
-    """In `bgsub.robustpca.competitors.METHODS`."""
     t: str
-    """``true`` if it is told the true number, ``half`` if it takes ⌈n/2⌉, empty if it has no t."""
-    kind: Callable[..., AffineEstimator]
-    told: dict[str, Any] = field(default_factory=dict)
-    """Besides k, t and the seed."""
+    by_default: bool = False
+    """⌈n/2⌉ as where no t is given: refitted to the inliers."""
+    max_removals: int | None = None
 
-    def make(self, k: int, share: float, seed: int) -> AffineEstimator:
+    def make(self, k: int, share: float, seed: int) -> Estimator:
         """Make an unfitted estimator, given the true t/n."""
-        own: dict[str, Any] = {"support_fraction": share} if self.t == "true" else {}
-        if self.kind in {TRPCA, HRPCA}:
-            own["random_state"] = seed
-        return self.kind(k, **own, **self.told)
+        told = None if self.by_default else {"true": share, "half": 0.5}.get(self.t)
+        removals = self.max_removals
+        settings = Settings(k=k, support_fraction=told, random_state=seed, max_removals=removals)
+        return METHODS[self.method].make(settings)
 
 
 VARIANTS = (
-    Variant("TRPCA", "trpca", "true", TRPCA, {"reweight": False}),
-    Variant("TRPCA(.5)", "trpca", "half", TRPCA, {"reweight": False}),
-    Variant("TRPCA(.5) reweighted", "trpca", "half", TRPCA),
-    Variant("ORPCA", "orpca", "true", ORPCA),
-    Variant("ORPCA(.5)", "orpca", "half", ORPCA),
-    Variant("OPRPCA", "outlier-pursuit", "true", OutlierPursuit),
-    Variant("OPRPCA(.5)", "outlier-pursuit", "half", OutlierPursuit),
-    Variant("OPRPCA, rank k", "outlier-pursuit", "", OutlierPursuit, {"lam": "rank"}),
-    Variant("HRPCA", "hrpca", "true", HRPCA),
-    Variant("HRPCA, T = n", "hrpca", "true", HRPCA, {"max_removals": MANY_REMOVALS}),
-    Variant("HRPCA(.5)", "hrpca", "half", HRPCA),
-    Variant("PCA", "pca", "", PCA),
+    Variant("TRPCA", "trpca", "true"),
+    Variant("TRPCA(.5)", "trpca", "half"),
+    Variant("TRPCA(.5) reweighted", "trpca", "half", by_default=True),
+    Variant("ORPCA", "orpca", "true"),
+    Variant("ORPCA(.5)", "orpca", "half"),
+    Variant("OPRPCA", "outlier-pursuit", "true"),
+    Variant("OPRPCA(.5)", "outlier-pursuit", "half"),
+    Variant("OPRPCA, rank k", "outlier-pursuit", ""),
+    Variant("HRPCA", "hrpca", "true"),
+    Variant("HRPCA, T = n", "hrpca", "true", max_removals=MANY_REMOVALS),
+    Variant("HRPCA(.5)", "hrpca", "half"),
+    Variant("PCA", "pca", ""),
 )
 """Every row-outlier method with true t and with ⌈n/2⌉, and PCA.
 
@@ -444,6 +413,78 @@ def draw_sets(
         true = (np.arange(n) < n - count)[order]
         yield int(sequence.generate_state(2)[1]), digits.X[rows[order]], true
 
+
+@dataclass(frozen=True)
+class SyntheticData:
+    """Observations of which it is known which are true, as the paper's Data1 and Data2.
+
+    True observations are x = Ua + ε with a random p × k matrix U of orthonormal columns, a uniform
+    on [−1, 1]^k and ε ~ N(0, σ²I_p). Outliers are uniform on [0, 2]^p (`data1`), or Gaussian and
+    cut to a half-space, with true rows of half the size (`data2`). Where the paper writes N(0, σ),
+    σ is read as a standard deviation; with `variance` as a variance, so that noise and outliers of
+    `data2` are larger. The rows come in random order.
+    """
+
+    X: Floats
+    labels: NDArray[np.bool_]
+    """True for true observations, False for outliers."""
+    components: Floats
+    """Orthonormal basis (k, p) of the subspace, through 0, that true observations lie near."""
+
+
+Outliers = Callable[[int, int, float, np.random.Generator], Floats]
+"""(count, p, standard deviation of N(0, 0.35), rng) to outliers of shape (count, p)."""
+
+
+def _in_a_cube(count: int, p: int, _: float, rng: np.random.Generator) -> Floats:
+    return rng.uniform(0.0, 2.0, (count, p))
+
+
+def _in_a_half_space(count: int, p: int, deviation: float, rng: np.random.Generator) -> Floats:
+    """o = x − max{⟨x, w⟩, 0} w with x ~ N(0, 0.35² I_p) and w uniform on the unit sphere."""
+    normal = random_orthonormal(p, 1, rng)[:, 0]
+    outliers = deviation * rng.standard_normal((count, p))
+    outliers -= np.outer(np.maximum(outliers @ normal, 0.0), normal)
+    return outliers
+
+
+def _draw(
+    outliers: Outliers,
+    true_scale: float,
+    n_samples: int = 200,
+    n_features: int = 20,
+    n_components: int = 5,
+    *,
+    outlier_share: float = 0.3,
+    noise: float = 0.05,
+    variance: bool = False,
+    random_state: int | np.random.Generator | None = None,
+) -> SyntheticData:
+    """Draw n observations with p ≥ k features, a share of outliers in [0, 1) among them.
+
+    ValueError for other sizes and shares.
+    """
+    if not 1 <= n_components <= n_features:
+        message = f"n_components={n_components}: from 1 to n_features={n_features} is needed"
+        raise ValueError(message)
+    if not 0.0 <= outlier_share < 1.0:
+        raise ValueError(f"outlier_share={outlier_share}: at least 0 and less than 1 is needed")
+    rng = np.random.default_rng(random_state)
+    count = round(outlier_share * n_samples)
+    sigma, large = (math.sqrt(s) if variance else s for s in (noise, _DATA2_SIGMA))
+    U = random_orthonormal(n_features, n_components, rng)
+    scores = rng.uniform(-1.0, 1.0, (n_samples - count, n_components))
+    true = scores @ U.T + sigma * rng.standard_normal((len(scores), n_features))
+    X = np.concatenate([true_scale * true, outliers(count, n_features, large, rng)])
+    order = rng.permutation(n_samples)
+    return SyntheticData(X[order], (np.arange(n_samples) < len(true))[order], U.T)
+
+
+data1 = partial(_draw, _in_a_cube, 1.0)
+"""Outliers uniform on [0, 2]^p: far from 0, and all on one side."""
+
+data2 = partial(_draw, _in_a_half_space, 0.5)
+"""Outliers of a random half-space; true rows, noise included, are scaled by 0.5."""
 
 DATA = {"Data1": data1, "Data2": data2}
 

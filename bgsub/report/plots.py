@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bgsub.errors import cannot_write, plural
 from bgsub.outliers.errors_table import PLACE, ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
-from bgsub.robustpca.rank import RankChoice
+from bgsub.robustpca.rank import LEAST_GAIN, RankChoice
 
 PlotFormat = Literal["png", "svg"]
 
@@ -424,13 +424,13 @@ def render_spectrum(
             gains = 100.0 * np.concatenate([[0.0], np.cumsum(choice.gains)])
             style: dict[str, Any] = {"color": GREY, "linewidth": 1.0, "linestyle": ":"}
             right.plot(np.arange(gains.size), gains, label="without the charge", **style)
-        charge = choice.least_gain * np.arange(1, choice.gains.size + 1)
+        charge = LEAST_GAIN * np.arange(1, choice.gains.size + 1)
         charged = 100.0 * (np.cumsum(choice.gains) - charge)
         _draw_curve(right, charged, choice.rank, used)
         right.autoscale(axis="y")
         right.set_xlabel("components")
         right.set_ylabel("less log error of held-out pixels, %")
-        share = f"{100.0 * choice.least_gain:g} %"
+        share = f"{100.0 * LEAST_GAIN:g} %"
         right.set_title(f"Sum of gains less {share} a component: highest wins", fontsize=10)
         words = f"rank {choice.rank} chosen"
         words += f", {used} used" if used != choice.rank else ""

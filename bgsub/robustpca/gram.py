@@ -159,35 +159,29 @@ def gram_matrix(
     """
     reader = as_columns(X)
     n, p = reader.shape
-    values = np.zeros((n, n))
-    share = np.zeros((n, n)) if apart else None
+    sums = [np.zeros((n, n)) for _ in range(2 if apart else 1)]  # outside and inside of `apart`
     offset = np.empty(p, np.uint8 if reader.dtype == np.uint8 else np.float64)
-    tiles = _tiles(n)
-    blocks = _cut(n, p, apart)
-    cut_blocks = 0
+    # The upper triangle in tiles, the last ones smaller.
+    rows = min(max(-(-n // _TILES_ACROSS), _MIN_TILE_ROWS), TILE_ROWS)
+    tiles = list(combinations_with_replacement(slices(n, rows), 2))
+    blocks, cut_blocks = _cut(n, p, apart), 0
     with ThreadPool(None if threads is None else max(1, threads)) as pool:
         for part, is_apart in blocks:
             block = reader.columns(part.start, part.stop)
             pieces = _centred(block, offset[part], part.start, pool)
             cut_blocks += len(pieces) > 1
-            total = share if share is not None and is_apart else values
             for piece in pieces:
-                pool.map(partial(_add_product, total, piece), tiles)
+                pool.map(partial(_add_product, sums[is_apart], piece), tiles)
             if progress is not None:
                 progress(part.stop, p)
-    for total in (values,) if share is None else (values, share):
+    for total in sums:
         for upper, left in tiles:
             if upper != left:
                 total[left, upper] = total[upper, left].T
+    share = sums[1] if apart else None
     if share is not None:
-        values += share
-    return Gram(values, offset, p, cut_blocks, len(blocks), share)
-
-
-def _tiles(n: int) -> list[tuple[slice, slice]]:
-    """Cut the upper triangle of an n×n matrix into tiles, the last ones smaller."""
-    rows = min(max(-(-n // _TILES_ACROSS), _MIN_TILE_ROWS), TILE_ROWS)
-    return list(combinations_with_replacement(slices(n, rows), 2))
+        sums[0] += share
+    return Gram(sums[0], offset, p, cut_blocks, len(blocks), share)
 
 
 def _add_product(

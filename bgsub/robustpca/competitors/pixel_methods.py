@@ -11,7 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bgsub.errors import RankWarning
 from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
 from bgsub.robustpca.competitors.row_methods import PCA
-from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, as_columns
+from bgsub.robustpca.gram import ArrayColumns, ColumnReader, as_columns
 from bgsub.robustpca.spaces import Fit, Floats, peak_signs, slices
 
 Progress = Callable[[int, float], None]
@@ -70,10 +70,6 @@ class PixelMethod(AffineEstimator):
         self._set_pixels([(center.astype(np.float64), components)])
         self._set_outlier_scores(fit)
         return self
-
-    def fit_gram(self, gram: Gram) -> NoReturn:  # noqa: ARG002 - there is no such way
-        """Raise TypeError: this method needs the pixels."""
-        raise TypeError(f"{type(self).__name__} needs the pixels: use fit")
 
 
 def _pixel_fit(reader: ColumnReader, center: Floats, components: Floats, n_components: int) -> Fit:

@@ -235,7 +235,9 @@ class HRPCA(RowMethod):
     def _solve(self, points: Coordinates) -> Fit:
         n = len(points.points)
         t = support_size(n, self.support_fraction)
-        center = trimmed_mean(points.points, t)
+        apart = points.points - spatial_median(points.points)
+        near = smallest(np.einsum("ij,ij->i", apart, apart), t)
+        center = points.points[near].mean(axis=0)
         M = points.points - center
         removals = 2 * (n - t) if self.max_removals is None else self.max_removals
         removals = max(min(removals, n - self.n_components - 1), 0)
@@ -270,13 +272,6 @@ class HRPCA(RowMethod):
         removed = np.zeros(len(M), dtype=bool)
         removed[order] = ~best_left
         return removed, best, n_best
-
-
-def trimmed_mean(points: Floats, count: int) -> Floats:
-    """Mean of the `count` points nearest to the spatial median, shape (ρ,)."""
-    difference = points - spatial_median(points)
-    near = smallest(np.einsum("ij,ij->i", difference, difference), count)
-    return np.asarray(points[near].mean(axis=0))
 
 
 def _leading_scores(M: Floats, scatter: Floats, n_components: int, scale: float) -> Floats:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import ConvergenceWarning, RankWarning
-from bgsub.paper.synthetic import data1
+from bgsub.paper.curves import data1
 from bgsub.robustpca.competitors.row_methods import PCA, spatial_median
 from bgsub.robustpca.competitors.row_sparse import ORPCA, OutlierPursuit
 from tests.robustpca.helpers import contaminated, subspace_angle
