@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,7 +119,9 @@ class ScorerLearner:
             self._clipped_frames += shares > 0
             self._clipped_shares += shares
         kept = pictures[places]
-        self._kept[first:last] = kept if self._factor == 1 else _packed(kept, _LEVEL)
+        if self._factor > 1:
+            kept = np.minimum(kept * np.float32(1 / _LEVEL) + np.float32(0.5), 65535)
+        self._kept[first:last] = kept.astype(self._kept.dtype)
         differences = pictures.reshape(len(rows), -1)
         differences -= self._first
         self._sums += self._weights[:, start : start + len(rows)] @ differences
@@ -178,8 +179,9 @@ class ScorerLearner:
 
     def _picture(self, index: int) -> Singles:
         """One of the frames that were kept, 0 where it does not count."""
-        unit = 1.0 if self._factor == 1 else _LEVEL
-        return _unpacked(self._kept[index], unit) * self._inside
+        unit = np.float32(1.0 if self._factor == 1 else _LEVEL)
+        picture = np.multiply(self._kept[index], unit, dtype=np.float32)
+        return np.asarray(picture * self._inside)
 
     def _changes(self, light: OwnLight) -> Singles:
         """Regress the light of the frames that were kept, shape (m, 4 + k)."""
@@ -253,20 +255,10 @@ def _evenly(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return values[np.linspace(0, values.size - 1, most).round().astype(np.int64)]
 
 
-def _packed(values: Singles, unit: float) -> NDArray[np.uint16]:
-    """Pack values from 0 as multiples of a unit; what is too large is the largest that there is."""
-    multiples = values * np.float32(1 / unit) + np.float32(0.5)
-    return np.asarray(np.minimum(multiples, 65535, out=multiples).astype(np.uint16))
-
-
 def _rounded(deviations: Singles) -> Singles:
     """Round to whole multiples of a small unit, which bounds them too."""
     multiples = np.floor(deviations * np.float32(1 / _DEVIATION) + np.float32(0.5))
     return np.asarray(np.minimum(multiples, 65535) * np.float32(_DEVIATION), dtype=np.float32)
-
-
-def _unpacked(packed: NDArray[np.unsignedinteger[Any]], unit: float) -> Singles:
-    return np.asarray(np.multiply(packed, np.float32(unit), dtype=np.float32))
 
 
 def _quantiles(values: NDArray[np.uint16] | Singles, shares: tuple[float, ...]) -> list[Singles]:

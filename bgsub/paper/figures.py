@@ -32,6 +32,7 @@ from bgsub.report.plots import (
     VERMILLION,
     PlotFormat,
     render,
+    shown,
     tidy,
 )
 
@@ -85,7 +86,7 @@ def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") ->
         panels[0].set_xlim(comparison.numbers[0] - 0.5, comparison.numbers[-1] + 0.5)
         figure.supylabel("RMS error per pixel (grey levels)", fontsize=11)
         what = "" if comparison.labels is None else " (true outliers shaded)"
-        title = f"{_name(comparison)}: reconstruction error by method{what}"
+        title = f"{shown(_plain(comparison.name))}: reconstruction error by method{what}"
         figure.suptitle(title, fontsize=12, fontweight="bold")
         for k in comparison.ks:
             panels[0].plot([], [], label=f"k = {k}", **_line(comparison, k))
@@ -94,11 +95,6 @@ def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") ->
         figure.legend(handles=handles, loc="outside lower right", ncols=ncols, frameon=False)
 
     return render(draw, (_WIDTH, _PANEL_HEIGHT * len(names) + 1.3), plot_format)
-
-
-def _name(comparison: Comparison) -> str:
-    name = _plain(comparison.name)
-    return name if len(name) <= 60 else f"{name[:45]}…{name[-14:]}"
 
 
 def _plain(text: str, most: int | None = None) -> str:
@@ -168,7 +164,7 @@ def render_decomposition(comparison: Comparison, *, plot_format: PlotFormat = "p
         for index, number in enumerate(comparison.chosen):
             for offset, what in enumerate((f"frame {number}", "background", "foreground")):
                 panels[0, 3 * index + offset].set_title(what, fontsize=11)
-        title = f"{_name(comparison)}, k = {max(comparison.ks)}"
+        title = f"{shown(_plain(comparison.name))}, k = {max(comparison.ks)}"
         note = f"foreground: |frame − background|, white 0, black {top:.0f} grey levels and more"
         figure.suptitle(f"{title}\n{note}", fontsize=11)
 

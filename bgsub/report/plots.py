@@ -84,7 +84,7 @@ def tidy(axes: Axes) -> None:
 _TITLE_LETTERS = 60
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
     """Return a name without its middle where it is long, and with boxes for unknown letters."""
     if len(name) > _TITLE_LETTERS:
         name = f"{name[: _TITLE_LETTERS - 15]}…{name[-14:]}"
@@ -396,7 +396,7 @@ def _add_title(axes: Axes, title: str, table: ErrorTable, film: Film | None, eve
         frames, outliers = film.frames, film.outliers
     verb = "are outliers" if outliers > 1 else "is an outlier"
     found = f", {plural(events, 'event')}" if events else ""
-    text = f"{_shown(title)}: {outliers or 'none'} of {frames} frames {verb}{found}"
+    text = f"{shown(title)}: {outliers or 'none'} of {frames} frames {verb}{found}"
     style: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "parse_math": False}
     axes.set_title(text, loc="left", pad=10, **style)
 
@@ -434,7 +434,7 @@ def render_spectrum(
         right.set_title(f"Sum of gains less {share} a component: highest wins", fontsize=10)
         words = f"rank {choice.rank} chosen"
         words += f", {used} used" if used != choice.rank else ""
-        figure.suptitle(f"{_shown(title)}: {words}", fontsize=11, parse_math=False)
+        figure.suptitle(f"{shown(title)}: {words}", fontsize=11, parse_math=False)
 
     return render(draw, (9.0, 4.0), plot_format)
 

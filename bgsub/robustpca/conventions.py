@@ -103,13 +103,10 @@ class Conventions:
         )
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what `transform` and `fit_transform` return.
+        """Choose what `transform` and `fit_transform` return: "default", "pandas" or "polars".
 
-        Parameters
-        ----------
-        transform : {"default", "pandas", "polars"}, optional
-            An array, or a data frame whose columns are `get_feature_names_out`; None leaves it as
-            it is. Without a choice it is that of ``sklearn.set_config(transform_output=…)``.
+        An array, or a data frame whose columns are `get_feature_names_out`; None leaves it as it
+        is. Without a choice it is that of ``sklearn.set_config(transform_output=…)``.
         """
         if transform is not None:
             # The attribute that scikit-learn's `clone` takes along.

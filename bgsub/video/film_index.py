@@ -31,7 +31,6 @@ from bgsub.video.base import BadPicture, Item
 from bgsub.video.geometry import Picture
 from bgsub.video.selection import Picker, Selection
 
-_TEXT_CODECS = {"ansi", "bintext", "idf", "xbin"}  # FFmpeg draws text as a terminal would
 _DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 _MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
 
@@ -81,14 +80,12 @@ def open_video(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
                 reason = "it names other files, as playlists do, or is of a kind that is not read"
             message = f"{path.name}: is not a video that can be read ({reason})"
             raise InputError(f"{message}; check that it is complete and plays") from error
-        stream, advice = container.streams.best("video"), "give a video file or images"
+        stream = container.streams.best("video")
         if not isinstance(stream, VideoStream):
-            raise InputError(f"{path.name}: holds no video; {advice}")
+            raise InputError(f"{path.name}: holds no video; give a video file or images")
         if stream.codec_context is None:
             message = f"{path.name}: its codec is unknown to FFmpeg"
             raise InputError(f"{message}; convert it to H.264 or FFV1")
-        if stream.codec_context.name in _TEXT_CODECS:
-            raise InputError(f"{path.name}: is a text, not a video; {advice}")
         yield container, stream
 
 

@@ -35,14 +35,15 @@ _LENIENT: dict[str, Any] = {"metadata_errors": "replace"} if _MAJOR < 19 else {}
 
 # Kinds of files that hold no pictures but say where they are: FFmpeg would open those files, or
 # connect to other machines, and a file from a stranger must not decide that. Then what is no file
-# at all.
+# at all, and texts, which FFmpeg draws as a terminal would.
 _LISTS = {"concat", "dash", "hls", "imf", "sdp", "vobsub", "webm_dash_manifest"}
 _DEVICES = {
     *("alsa", "fbdev", "jack", "kmsgrab", "lavfi", "oss", "pulse", "rtp", "rtsp", "sap", "tty"),
     *("video4linux2,v4l2", "x11grab", "xcbgrab"),
 }
+_TEXTS = {"adf", "bin", "idf", "xbin"}
 #: Formats of single files and of pipes, none of which names other files.
-READ = ",".join(sorted(av.formats_available - _LISTS - _DEVICES))
+READ = ",".join(sorted(av.formats_available - _LISTS - _DEVICES - _TEXTS))
 
 #: Codecs with packets that are not to be seen.
 HIDDEN_PACKETS = frozenset({"vp8", "vp9", "libvpx", "libvpx-vp9"})

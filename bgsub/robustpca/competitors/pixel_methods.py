@@ -125,11 +125,6 @@ class PCP(PixelMethod):
     max_iter: int = 1000
     progress: Progress | None = None
 
-    @property
-    def low_rank_(self) -> NDArray[Any]:
-        """L, shape (n, p), formed anew each time; S is X − L."""
-        return np.asarray(self.left_ @ self.right_)
-
     def _fit_pixels(self, reader: ColumnReader, dtype: type[Any]) -> tuple[Floats, Floats]:
         n, p = reader.shape
         self.lam_ = 1.0 / math.sqrt(max(n, p)) if self.lam is None else float(self.lam)
