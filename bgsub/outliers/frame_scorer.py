@@ -192,11 +192,8 @@ class FrameScorer:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], light: OwnLight) -> FrameScorer:
         """Make a scorer of what `arrays` gave, and of the scene's light.
 
-        Raises
-        ------
-        ValueError
-            With the name of an array that no scorer gives: of another shape, not finite, or beyond
-            what frames measure.
+        ValueError with the name of an array that no scorer gives: of another shape, not finite, or
+        beyond what frames measure.
         """
         shape = light.center.shape
         sizes = window_sizes(shape[0], shape[1])

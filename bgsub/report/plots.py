@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from bgsub.errors import cannot_write, plural
 from bgsub.outliers.errors_table import PLACE, ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
-from bgsub.robustpca.rank import RankChoice
+from bgsub.robustpca.rank import LEAST_GAIN, RankChoice
 
 PlotFormat = Literal["png", "svg"]
 
@@ -84,7 +84,7 @@ def tidy(axes: Axes) -> None:
 _TITLE_LETTERS = 60
 
 
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
     """Return a name without its middle where it is long, and with boxes for unknown letters."""
     if len(name) > _TITLE_LETTERS:
         name = f"{name[: _TITLE_LETTERS - 15]}…{name[-14:]}"
@@ -396,7 +396,7 @@ def _add_title(axes: Axes, title: str, table: ErrorTable, film: Film | None, eve
         frames, outliers = film.frames, film.outliers
     verb = "are outliers" if outliers > 1 else "is an outlier"
     found = f", {plural(events, 'event')}" if events else ""
-    text = f"{_shown(title)}: {outliers or 'none'} of {frames} frames {verb}{found}"
+    text = f"{shown(title)}: {outliers or 'none'} of {frames} frames {verb}{found}"
     style: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "parse_math": False}
     axes.set_title(text, loc="left", pad=10, **style)
 
@@ -424,17 +424,17 @@ def render_spectrum(
             gains = 100.0 * np.concatenate([[0.0], np.cumsum(choice.gains)])
             style: dict[str, Any] = {"color": GREY, "linewidth": 1.0, "linestyle": ":"}
             right.plot(np.arange(gains.size), gains, label="without the charge", **style)
-        charge = choice.least_gain * np.arange(1, choice.gains.size + 1)
+        charge = LEAST_GAIN * np.arange(1, choice.gains.size + 1)
         charged = 100.0 * (np.cumsum(choice.gains) - charge)
         _draw_curve(right, charged, choice.rank, used)
         right.autoscale(axis="y")
         right.set_xlabel("components")
         right.set_ylabel("less log error of held-out pixels, %")
-        share = f"{100.0 * choice.least_gain:g} %"
+        share = f"{100.0 * LEAST_GAIN:g} %"
         right.set_title(f"Sum of gains less {share} a component: highest wins", fontsize=10)
         words = f"rank {choice.rank} chosen"
         words += f", {used} used" if used != choice.rank else ""
-        figure.suptitle(f"{_shown(title)}: {words}", fontsize=11, parse_math=False)
+        figure.suptitle(f"{shown(title)}: {words}", fontsize=11, parse_math=False)
 
     return render(draw, (9.0, 4.0), plot_format)
 

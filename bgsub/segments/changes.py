@@ -18,6 +18,7 @@ from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, FilmIndex, Place
 from bgsub.video.frames import Bytes, Frame
 from bgsub.video.seek import frames_at, index_film
+from bgsub.video.selection import Picker
 from bgsub.video.source import FrameSource
 
 Floats = NDArray[np.float32]
@@ -45,7 +46,7 @@ class Film:
                 self._index = found
                 numbers, times = np.arange(1, found.times.size + 1), found.times
                 if not source.options.selection.is_everything:
-                    wants = source.options.selection.picker().wants
+                    wants = Picker(source.options.selection).wants
                     chosen = list(map(wants, numbers.tolist(), times.tolist()))
                     numbers, times = numbers[chosen], times[chosen]
         if self._index is None:

@@ -167,13 +167,10 @@ class Layout:
         return bgr.astype(np.uint8, copy=False)
 
 
-def doubled(plane: Bytes, to: Bytes | None = None) -> Bytes:
-    """Repeat the pixels of a plane over 2×2 pixels, in a quarter of the time of `cv2.resize`.
-
-    Into an array of shape (2 h, 2 w) that is given, or new memory.
-    """
+def doubled(plane: Bytes) -> Bytes:
+    """Repeat the pixels of a plane over 2×2 pixels, in a quarter of the time of `cv2.resize`."""
     rows, columns = plane.shape
-    large = np.empty((2 * rows, 2 * columns), np.uint8) if to is None else to
+    large = np.empty((2 * rows, 2 * columns), np.uint8)
     pairs = large.view(np.uint16).reshape(rows, 2, columns)
     np.multiply(plane, np.uint16(257), out=pairs[:, 0], dtype=np.uint16)  # the byte twice
     pairs[:, 1] = pairs[:, 0]
