@@ -76,7 +76,6 @@ class ObjectsOutput(Sink):
         self._score_level = 0 if scene.segmenter is None else scene.segmenter.score_level
         self.feedback = given_feedback(options, size)
         self.listeners: list[Callable[[list[Observation]], None]] = []
-        self._end_s = 0.0
 
     def prepare(self, frame: SceneFrame) -> list[Detection]:
         """Find the regions of the mask of a frame."""
@@ -91,7 +90,6 @@ class ObjectsOutput(Sink):
 
     def write(self, frame: SceneFrame, prepared: list[Detection]) -> None:
         """Link what was found to the objects of the frames before."""
-        self._end_s = frame.time_s
         picture = frame.seen if prepared else None
         self._announce(self._recorder.add(frame.number, frame.time_s, prepared, picture))
 
@@ -109,8 +107,8 @@ class ObjectsOutput(Sink):
         recorder, found = self._recorder, self._recorder.finish(events)
         if self.feedback is None:
             return found
-        region, options = recorder.view.region, recorder.options
-        return drop_alike(self._folder, found, self.feedback, region, options, events, self._end_s)
+        region, options, end_s = recorder.view.region, recorder.options, recorder.end_s
+        return drop_alike(self._folder, found, self.feedback, region, options, events, end_s)
 
     def abort(self) -> None:
         """Close the file that was begun; its folder is removed with it."""

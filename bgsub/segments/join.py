@@ -313,9 +313,8 @@ def join_objects(
     `area` is what was looked at; events of whole frames are listed too; `end_s` is the time of the
     film's last frame, whether it shows objects or not.
     """
-    tables = ObjectTables(folder, area, options)
     numbers = _TrackNumbers(options.max_gap_s)
-    try:
+    with ObjectTables(folder, area, options) as tables:
         for path in parts:
             frames = read_frames(path)
             early: list[list[Observation]] = []
@@ -331,8 +330,6 @@ def join_objects(
                 tables.add([numbers.number(seen) for seen in frame])
                 numbers.forget(frame[0].time_s)
         return tables.finish(frame_events, end_s)
-    finally:
-        tables.close()
 
 
 MODELS = "models"  # folder with the models of all segments

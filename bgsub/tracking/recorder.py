@@ -131,7 +131,7 @@ class ObjectTables:
             else:
                 self._going[seen.track] = TrackRecorder(seen, self._area)
         for number, recorder in list(self._going.items()):
-            if objects[0].time_s - recorder.last_time_s > self._max_gap_s + 1:  # it is over
+            if objects[0].time_s - recorder.last.time_s > self._max_gap_s + 1:  # it is over
                 self._over.append(recorder.summary())
                 del self._going[number]
 
@@ -157,32 +157,34 @@ class ObjectTables:
         """Close the file that is being written, without finishing it."""
         self._file.close()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 class ObjectRecorder:
     """Follow the objects of a film and write their tables into a folder as the frames come.
 
-    A context manager; `finish` ends it. `rate` is the frames a second, or their mean.
+    A context manager; `finish` ends it. `rate` is the frames a second, or their mean, and `end_s`
+    the time of the latest frame.
     """
 
     def __init__(
         self, folder: Path, view: View, *, rate: float, options: ObjectOptions | None = None
     ) -> None:
-        self.options = options or ObjectOptions()
-        self.view = view
-        gap, least = self.options.max_gap_s, self.options.min_track
+        self.options = options = options or ObjectOptions()
+        self.view, self.end_s = view, 0.0
         self._tracker = Tracker(
             view.mask_size,
             rate=rate,
-            max_gap_s=gap,
-            min_track=least,
-            takes_all=self.options.min_area is not None,
+            max_gap_s=options.max_gap_s,
+            min_track=options.min_track,
+            takes_all=options.min_area is not None,
         )
-        self._end_s = 0.0
-        self._tables = ObjectTables(folder, view.region, self.options)
-
-    def close(self) -> None:
-        """Close the file that is being written, without finishing it."""
-        self._tables.close()
+        self._tables = ObjectTables(folder, view.region, options)
+        self.close = self._tables.close
 
     def __enter__(self) -> Self:
         return self
@@ -216,18 +218,14 @@ class ObjectRecorder:
         )
 
     def add(
-        self,
-        frame: int,
-        time_s: float,
-        found: list[Detection],
-        picture: Bytes | None = None,
+        self, frame: int, time_s: float, found: list[Detection], picture: Bytes | None = None
     ) -> list[list[Observation]]:
         """Take in what `detect` found in the next frame, as `Tracker.update` does.
 
         Returns the objects of the frames that can be shown by now, in pixels of the input; the
         tables also get what is known later.
         """
-        self._end_s = time_s
+        self.end_s = time_s
         return self._record(self._tracker.update(frame, time_s, found, picture))
 
     def _record(self, followed: Followed) -> list[list[Observation]]:
@@ -242,7 +240,7 @@ class ObjectRecorder:
     def finish(self, frame_events: Sequence[Event] = ()) -> Recorded:
         """End all tracks and write the other tables; `frame_events` are listed too."""
         self.end_tracks()
-        return self._tables.finish(frame_events, self._end_s)
+        return self._tables.finish(frame_events, self.end_s)
 
 
 _MANY = 4

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -107,19 +106,15 @@ def _named_once(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _polygon(path: Path, name: str, points: Any) -> NDArray[np.float32]:
     if not name.strip():
         raise InputError(f"{path}: a region needs a name, since objects outside all have none")
-    message = f"{path}: region {name!r} must be a list of three or more points [x, y]"
-    if not isinstance(points, list) or len(points) < 3:
+    if not isinstance(points, list) or len(points) < 3 or not all(map(_is_point, points)):
+        message = f"{path}: region {name!r} must be a list of three or more points [x, y]"
         raise InputError(message)
-    for point in points:
-        is_pair = isinstance(point, list) and len(point) == 2
-        if not is_pair or not all(_is_coordinate(value) for value in point):
-            raise InputError(message)
     return np.array(points, dtype=np.float32)
 
 
-def _is_coordinate(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and abs(value) < 1e6
+def _is_point(point: Any) -> bool:
+    is_pair = isinstance(point, list) and len(point) == 2
+    return is_pair and all(type(each) in {int, float} and abs(each) < 1e6 for each in point)
 
 
 @dataclass
