@@ -90,12 +90,7 @@ class Absorber:
         return np.asarray(own if own.ndim == 2 else np.repeat(own[:, None], 3, axis=1))
 
     def _remember(
-        self,
-        y: NDArray[np.intp],
-        x: NDArray[np.intp],
-        colors: Bytes,
-        now: float,
-        step: float,
+        self, y: NDArray[np.intp], x: NDArray[np.intp], colors: Bytes, now: float, step: float
     ) -> NDArray[np.bool_]:
         """Add to the time of pixels that show their colour, and take from that of the others.
 

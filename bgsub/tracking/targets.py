@@ -259,7 +259,9 @@ def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | No
     if len(tracks) == 2 and len(unseen) == 1:
         own = unseen[0]
         left = _left_over(region, [boxes[1 - own]])
-        if left is not None and _is_beside(tracks[own], boxes[own], boxes[1 - own], left):
+        room = 0.0 if left is None else left[2] * left[3]
+        is_over = float(covered(boxes[own], boxes[1 - own])) >= _OVER
+        if left is not None and is_over and room >= _LEFT * tracks[own].size ** 2:
             boxes[own] = tracks[own].place(center(left), region.box)
             tracks[own].motion.correct(*center(boxes[own]), tracks[own].size, trust=0.5)
     areas = [track.area for track in tracks]
@@ -321,12 +323,6 @@ def _part(region: Detection, boxes: Sequence[Box]) -> dict[int, tuple[float, flo
         for i in np.unique(owners).tolist():
             middles[i] = pixels[owners == i].mean(axis=0)
     return {i: (float(middles[i, 0]), float(middles[i, 1])) for i in np.unique(owners).tolist()}
-
-
-def _is_beside(track: Target, box: Box, other: Box, left: Box) -> bool:
-    """Return whether an object is in what another leaves of their region, and not behind it."""
-    is_over = float(covered(box, other)) >= _OVER
-    return is_over and left[2] * left[3] >= _LEFT * track.width * track.height
 
 
 def _left_over(region: Detection, others: Sequence[Box]) -> Box | None:
