@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -23,10 +23,10 @@ from bgsub.evaluation.masks import (
     to_8_bit,
 )
 from bgsub.evaluation.measures import UNSCORED, Counts, ScoreCurve, mean_measures
+from bgsub.options import ProgressCallback
+from bgsub.video.frames import in_color
 from bgsub.video.images import Image
 from bgsub.video.source import open_source
-
-ProgressCallback = Callable[[str, int, int | None], None]
 
 _MASK_THRESHOLD = 128
 """Grey level from which a mask is foreground."""
@@ -275,7 +275,5 @@ def footage_frames(one: SequenceScore) -> dict[int, NDArray[np.uint8]]:
     found: dict[int, NDArray[np.uint8]] = {}
     for frame in open_source(one.footage, start=min(numbers), end=max(numbers), exact_color=True):
         if frame.number in numbers:
-            picture = frame.layout.to_bgr(frame.data)
-            color = np.repeat(picture[..., None], 3, axis=2) if picture.ndim == 2 else picture
-            found[numbers[frame.number]] = color.copy()
+            found[numbers[frame.number]] = in_color(frame.layout.to_bgr(frame.data)).copy()
     return found

@@ -21,7 +21,7 @@ from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tracker import Observation
 from bgsub.video.clip import Excerpt, add_sound, copy_excerpt, encode_excerpt
 from bgsub.video.film import VideoFileSource
-from bgsub.video.frames import Bytes, Frame
+from bgsub.video.frames import Bytes, Frame, in_color
 from bgsub.video.seek import can_seek, frames_between
 from bgsub.video.selection import format_time
 from bgsub.video.source import FrameSource, is_there, open_source
@@ -155,7 +155,7 @@ class Painter:
 
 def tinted(picture: Bytes, mask: Bytes) -> Bytes:
     """Tint what a mask, (h, w), marks in a picture, with an outline that shows on any ground."""
-    colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture.copy()
+    colored = in_color(picture).copy()
     inside = mask > 0
     colored[inside] = (1 - _OPACITY) * colored[inside] + _OPACITY * np.array(_TINT)
     outlines, _ = cv2.findContours(mask, cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
@@ -195,10 +195,10 @@ def contact_sheet(
 def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | None) -> Bytes:
     frame = next(iter(film.frames(event.peak_s, event.peak_s)))
     picture = frame.layout.to_bgr(frame.data) if painter is None else painter.of([event])(frame)
-    colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
+    colored = in_color(picture)
     size = (width, max(1, round(width * colored.shape[0] / colored.shape[1])))
     if event.box is not None and film.source.input_size[0] > width:
-        colored = _around(np.asarray(colored, np.uint8), event.box, size)
+        colored = _around(colored, event.box, size)
     small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
     plate = np.full((24, width, 3), 30, np.uint8)
     text = f"{event.number}  {format_time(event.peak_s)}"

@@ -21,25 +21,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.background.model import BackgroundModel
-from bgsub.errors import (
-    BgsubError,
-    EmptySelectionError,
-    InputError,
-    UsageError,
-    cannot_write,
-)
-from bgsub.options import SourceOptions
+from bgsub.errors import BgsubError, EmptySelectionError, InputError, UsageError, cannot_write
+from bgsub.options import ProgressCallback, SourceOptions
 from bgsub.page.result import Result, read_result
 from bgsub.runtime.files import staged
 from bgsub.tracking.events import SceneEvent
 from bgsub.video import pyav
-from bgsub.video.frames import Bytes, Layout
+from bgsub.video.frames import Bytes, Layout, in_color
 from bgsub.video.images import read_image
 from bgsub.video.sink import find_written, open_sink
 from bgsub.video.source import is_there, open_source
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with a stage, the frames done and their number if it is known."""
 
 View = Literal["input", "background", "foreground", "mask"]
 VIEWS: tuple[View, ...] = ("input", "background", "foreground", "mask")
@@ -167,7 +158,7 @@ class Shown:
 
 
 def find_view(
-    result: Result, view: View, footage: str | None, copies: Path | None, progress: Progress
+    result: Result, view: View, footage: str | None, copies: Path | None, progress: ProgressCallback
 ) -> Shown:
     """Find the film of a view: the run's own file, the footage itself, or a copy.
 
@@ -182,7 +173,7 @@ def find_view(
             is_cut = result.manifest["options"]["source"].get("roi") is not None
             if own is not None and not is_cut and not result.manifest["bad_frames"]:
                 film = open_film(own)
-                film = None if film is None else _selected(film, result.numbers)
+                film = film and _selected(film, result.numbers)
         if film is not None:
             return Shown(view, _checked(film, result))
         if own is None:
@@ -193,7 +184,7 @@ def find_view(
         if copies is not None:
             rate = Fraction(result.manifest["input"].get("rate") or 25) or None
             options = source_options(result.manifest) if view == "input" else {}
-            copy_footage(own, copies / f"{view}.mp4", options, rate=rate, progress=progress)
+            _copy(own, copies / f"{view}.mp4", options, rate, progress)
             return Shown(view, _checked(open_film(copies / f"{view}.mp4"), result))
         stills = open_film(own, any_kind=True)
         if stills is not None and stills.stamps.size != result.numbers.size:
@@ -204,7 +195,7 @@ def find_view(
 
 
 def _selected(film: Film, numbers: NDArray[np.int64]) -> Film:
-    if numbers.size == 0 or numbers[-1] > film.stamps.size:
+    if numbers[-1] > film.stamps.size:
         message = f"{film.path}: holds {film.stamps.size} frames; it is not the film of this run"
         raise InputError(message)
     return replace(film, stamps=film.stamps[numbers - 1])
@@ -223,30 +214,22 @@ def _checked(film: Film | None, result: Result) -> Film:
 
 def source_options(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options by which a run read its input; masks do not change what is shown."""
-    options = SourceOptions.from_json(
-        manifest["options"]["source"] | {"mask_image": None}
-    ).to_json()
-    return {name: value for name, value in options.items() if value is not None}
+    options = SourceOptions.from_json(manifest["options"]["source"] | {"mask_image": None})
+    return {name: value for name, value in options.to_json().items() if value is not None}
 
 
-def copy_footage(
-    footage: str | Path,
+def _copy(
+    footage: Path,
     target: Path,
     options: Mapping[str, Any],
-    *,
-    rate: Fraction | None = None,
-    progress: Progress,
+    rate: Fraction | None,
+    progress: ProgressCallback,
 ) -> None:
-    """Write the frames of some footage as H.264: 5 to 10 ms each at 1280×720.
-
-    `options` are keywords of `bgsub.open_source`; `rate` is for footage that does not say.
-    """
+    """Write the frames of some footage as H.264; `rate` is for what does not say it."""
     source = open_source(str(footage), **options)
+    rate = source.rate or rate
     try:
-        with (
-            staged(target) as path,
-            _writing(path, source.layout, source.rate or rate, threads=2) as write,
-        ):
+        with staged(target) as path, _writing(path, source.layout, rate, threads=2) as write:
             for done, frame in enumerate(source, start=1):
                 write(frame.data, frame.time_s)
                 progress("copy", done, source.frames_estimate)
@@ -287,9 +270,14 @@ def link(target: Path, page: Path) -> str:
     return f"./{address}" if ":" in address.split("/")[0] else address
 
 
+def base64_of(data: bytes | NDArray[Any]) -> str:
+    """Return bytes, or those of an array, in base64."""
+    return base64.b64encode(bytes(data)).decode("ascii")
+
+
 def data_uri(data: bytes, kind: str) -> str:
     """Return a file's bytes as the address of itself."""
-    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
+    return f"data:{kind};base64,{base64_of(data)}"
 
 
 _TALLEST = 16383
@@ -314,9 +302,11 @@ def webp_uri(picture: Bytes, width: int, quality: int) -> str:
 
 def read_rgb(path: Path) -> Bytes:
     """Read an image file as (h, w, 3) in RGB."""
-    picture = read_image(path)
-    order = cv2.COLOR_GRAY2RGB if picture.ndim == 2 else cv2.COLOR_BGR2RGB
-    return np.asarray(cv2.cvtColor(picture, order), dtype=np.uint8)
+    return _in_rgb(np.asarray(read_image(path), np.uint8))
+
+
+def _in_rgb(picture: Bytes) -> Bytes:
+    return np.asarray(cv2.cvtColor(in_color(picture), cv2.COLOR_BGR2RGB), np.uint8)
 
 
 _MOST_FRAMES, _WIDTH = 400, 240
@@ -429,8 +419,7 @@ def picture_scene(result: Result, films: Mapping[View, Film | None]) -> Scene:
         with contextlib.suppress(BgsubError):  # of another version: there is still the film
             learned = BackgroundModel.load(result.folder).local
             if learned is not None:
-                plate = np.asarray(cv2.cvtColor(learned.plate(), cv2.COLOR_BGR2RGB), np.uint8)
-                return Scene(webp_uri(plate, 960, 75))
+                return Scene(webp_uri(_in_rgb(learned.plate()), 960, 75))
     if film is None:
         return Scene()
     usual = np.ones(result.numbers.size, dtype=bool)
@@ -475,8 +464,7 @@ def pack_integers(values: ArrayLike) -> dict[str, Any]:
         begin = end
     if len(runs) <= _MOST_RUNS:
         return {"runs": runs}
-    packed = base64.b64encode(steps.astype("<i4").tobytes()).decode("ascii")
-    return {"first": int(numbers[0]), "steps": packed}
+    return {"first": int(numbers[0]), "steps": base64_of(steps.astype("<i4"))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -533,7 +521,7 @@ def _of_run(result: Result, view: View, place: int) -> Bytes | None:
         return None
     if path.suffix == ".zarr":
         (frame,) = open_source(path, start=place + 1, end=place + 1, exact_color=True)
-        return np.asarray(_in_color(frame.image), np.uint8)
+        return in_color(np.asarray(frame.image, np.uint8))
     if path.is_dir():
         return read_rgb(path / f"{place + 1:06d}.png")
     film = open_film(path, any_kind=True)
@@ -545,10 +533,6 @@ def _of_run(result: Result, view: View, place: int) -> Bytes | None:
     raise InputError(f"{path}: frame {place + 1} cannot be decoded; run bgsub again")
 
 
-def _in_color(picture: Any) -> Any:
-    return cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
-
-
 def _of_footage(result: Result, footage: str | None, number: int) -> Bytes | None:
     if footage is None:
         return None
@@ -556,8 +540,7 @@ def _of_footage(result: Result, footage: str | None, number: int) -> Bytes | Non
     options.pop("every", None)
     try:
         for frame in open_source(footage, **options, exact_color=True):
-            picture = _in_color(frame.layout.to_bgr(frame.data))
-            return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB), np.uint8)
+            return _in_rgb(frame.layout.to_bgr(frame.data))
     except InputError:
         pass
     return None

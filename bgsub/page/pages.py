@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import functools
 import hashlib
@@ -22,25 +21,10 @@ from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from bgsub.errors import plural
+from bgsub.options import ProgressCallback, no_progress
 from bgsub.outliers.events import find_events, outlier_frames
-from bgsub.page.films import (
-    VIEWS,
-    Film,
-    Progress,
-    Shown,
-    data_uri,
-    embed,
-    excerpt_places,
-    expected_bytes,
-    find_view,
-    link,
-    make_thumbnails,
-    pack_integers,
-    picture_scene,
-    read_rgb,
-    stills,
-    webp_uri,
-)
+from bgsub.page import films
+from bgsub.page.films import Film, Shown, base64_of, pack_integers
 from bgsub.page.result import (
     Result,
     cautions,
@@ -98,7 +82,7 @@ def _fill(template: str, /, *, scripts: Sequence[str], styles: Sequence[str], **
 def _hashes(texts: Sequence[str]) -> str:
     """Return the sources of a policy that allow some inline texts."""
     digests = (hashlib.sha256(text.encode("utf-8")).digest() for text in texts)
-    return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
+    return " ".join(f"'sha256-{base64_of(digest)}'" for digest in digests)
 
 
 def encode_page(html: str) -> bytes:
@@ -114,7 +98,7 @@ _MOST_BOXES = 40_000
 
 
 def pack_series(
-    result: Result, mask: Film | None, events: Sequence[SceneEvent], progress: Progress
+    result: Result, mask: Film | None, events: Sequence[SceneEvent], progress: ProgressCallback
 ) -> dict[str, Any]:
     """Pack frame numbers, times in microseconds, and curves of the frames that are drawn.
 
@@ -142,8 +126,8 @@ def pack_series(
         "times": pack_integers(np.round(result.times * 1e6).astype(np.int64)),
         "shown": pack_integers(shown),
         "curves": {name: _floats(values[shown]) for name, values in curves.items()},
-        "outliers": _base64(np.packbits(outliers, bitorder="little")),
-        "doubtful": _base64(np.packbits(doubtful, bitorder="little")),
+        "outliers": base64_of(np.packbits(outliers, bitorder="little")),
+        "doubtful": base64_of(np.packbits(doubtful, bitorder="little")),
         "cutoff": None if table is None else table.cutoff,
         "change": None if change is None else result.place(change.first_frame),
     }
@@ -151,11 +135,7 @@ def pack_series(
 
 def _floats(values: NDArray[np.float64]) -> str:
     """Pack numbers as little-endian float32 in base64: seven digits."""
-    return _base64(np.asarray(values, dtype="<f4"))
-
-
-def _base64(values: NDArray[Any]) -> str:
-    return base64.b64encode(values.tobytes()).decode("ascii")
+    return base64_of(np.asarray(values, dtype="<f4"))
 
 
 def frames_shown(
@@ -197,11 +177,11 @@ def describe_film(
     """Return what a page needs to show a view: an excerpt inside it, or else a link."""
     view = {"view": shown.view}
     if shown.film is None:
-        pictures = stills(shown.unplayed, result, events) if shown.unplayed is not None else {}
+        pictures = films.stills(shown.unplayed, result, events) if shown.unplayed else {}
         return {**view, "reason": shown.reason, **pictures}
     if excerpt is not None:
-        return {**view, **embed(shown.film, excerpt)}
-    return {**view, **shown.film.describe(link(shown.film.path, path))}
+        return {**view, **films.embed(shown.film, excerpt)}
+    return {**view, **shown.film.describe(films.link(shown.film.path, path))}
 
 
 def pack_boxes(result: Result) -> dict[str, Any] | None:
@@ -287,10 +267,6 @@ class Page:
     thumbnail: str
 
 
-def no_progress(stage: str, done: int, total: int | None) -> None:
-    """Take no notice."""
-
-
 def make_page(
     folder: Path,
     manifest: Mapping[str, Any],
@@ -301,38 +277,37 @@ def make_page(
     standalone: bool = False,
     selection: EventFilter | None = None,
     announce: Callable[[int, int], None] | None = None,
-    progress: Progress = no_progress,
+    progress: ProgressCallback = no_progress,
 ) -> Page:
     """Make the page of a folder of results; nothing is written but copies of videos.
 
+    The page will be at `path`, with links to videos relative to it. The `footage` is what the run
+    was made of, shown where browsers play it; `copies` a folder for copies of what they do not
+    play. A `standalone` page holds a small preview of a few hundred frames and links to no video;
+    `announce` is called with its frames and expected bytes before it is made.
+
     Decodes the mask once, and of the film the pictures of events. With 1,000 events and 100,000
     frames the page has less than 5 MB.
-
-    Parameters
-    ----------
-    path : Path
-        Where the page will be: its links to videos are relative to it.
-    footage : str, optional
-        What the run was made of, shown where browsers play it.
-    copies : Path, optional
-        A folder for copies of videos that browsers do not play; None makes none.
-    standalone : bool
-        Embed a small preview of a few hundred frames, and link to no video.
-    announce : callable, optional
-        Called with the preview's number of frames and expected bytes before it is made.
     """
     result = read_result(folder, manifest, selection)
-    views = [find_view(result, view, footage, copies, progress) for view in VIEWS]
-    films = {shown.view: shown.film for shown in views}
+    views = [films.find_view(result, view, footage, copies, progress) for view in films.VIEWS]
+    by_view = {shown.view: shown.film for shown in views}
     there = [shown for shown in views if not shown.is_absent]
-    events = _largest(result)
-    excerpt = _excerpt(result, views, announce) if standalone else None
-    thumbnails = make_thumbnails(result, events, films)
-    scene = picture_scene(result, films)
-    selected = f"{plural(len(result.events), 'event')} and {plural(len(result.tracks), 'track')}"
-    selected = f"this page shows a selection of what the run found: {selected}"
+    events, excerpt = _largest(result), None
+    if standalone:
+        strongest = sorted(result.events, key=lambda event: -(result.score(event) or event.area))
+        excerpt = films.excerpt_places(result, strongest)
+        if announce is not None:
+            shown_films = [film for film in by_view.values() if film is not None]
+            announce(int(excerpt.size), films.expected_bytes(shown_films, excerpt))
+    thumbnails = films.make_thumbnails(result, events, by_view)
+    scene = films.picture_scene(result, by_view)
+    notes = cautions(manifest)
+    if selection is not None:
+        found = f"{plural(len(result.events), 'event')} and {plural(len(result.tracks), 'track')}"
+        notes.append(f"this page shows a selection of what the run found: {found}")
     data = {
-        **pack_series(result, films["mask"], events, progress),
+        **pack_series(result, by_view["mask"], events, progress),
         "events": [
             {
                 "number": event.number,
@@ -354,7 +329,7 @@ def make_page(
         styles=_STYLES,
         name=result.name,
         headline=headline(manifest),
-        cautions=cautions(manifest) + ([] if selection is None else [selected]),
+        cautions=notes,
         data=data,
         events=[
             {
@@ -369,7 +344,7 @@ def make_page(
         views=there,
         is_preview=standalone,
         scene=scene,
-        heat=webp_uri(read_rgb(heat), 960, 85) if heat.is_file() else "",
+        heat=films.webp_uri(films.read_rgb(heat), 960, 85) if heat.is_file() else "",
         activity=_activity(folder / "activity.csv"),
         region=result.region,
         tracks=draw_tracks(result),
@@ -403,8 +378,8 @@ def _activity(path: Path) -> list[dict[str, Any]]:
         for row in csv.DictReader(file):
             share = float(row["foreground"])
             charts[row["region"]].append({**row, "minute": int(row["minute"]), "share": share})
-    first = min(row["minute"] for rows in charts.values() for row in rows)
-    last = max(row["minute"] for rows in charts.values() for row in rows)
+    minutes = [row["minute"] for rows in charts.values() for row in rows]
+    first, last = min(minutes), max(minutes)
     every = -(-(last - first + 1) // _MOST_BARS)
     made = []
     for region, rows in charts.items():
@@ -422,24 +397,9 @@ def _largest(result: Result) -> list[SceneEvent]:
     """Keep the events with the largest objects, or the highest scores, where they are too many."""
     if len(result.events) <= _MOST_EVENTS:
         return result.events
-
-    def weight(event: SceneEvent) -> tuple[float, float]:
-        return (result.score(event) or 0.0, event.area)
-
-    kept = sorted(result.events, key=weight, reverse=True)[:_MOST_EVENTS]
-    return sorted(kept, key=lambda event: event.number)
-
-
-def _excerpt(
-    result: Result, views: Sequence[Shown], announce: Callable[[int, int], None] | None
-) -> NDArray[np.int64]:
-    """Choose the frames of a preview, and say beforehand how large it will be."""
-    strongest = sorted(result.events, key=lambda event: -(result.score(event) or event.area))
-    places = excerpt_places(result, strongest)
-    if announce is not None:
-        films = [shown.film for shown in views if shown.film is not None]
-        announce(int(places.size), expected_bytes(films, places))
-    return places
+    weights = [(-(result.score(event) or 0.0), -event.area) for event in result.events]
+    kept = sorted(range(len(weights)), key=weights.__getitem__)[:_MOST_EVENTS]
+    return [result.events[place] for place in sorted(kept)]
 
 
 Row = dict[str, Any]
@@ -469,7 +429,7 @@ def make_index(rows: Sequence[Row], path: Path) -> str:
         "index.html",
         scripts=("tables.js", "index.js"),
         styles=("page.css",),
-        rows=[{"row": row, "href": link(row["page"], path)} for row in rows],
+        rows=[{"row": row, "href": films.link(row["page"], path)} for row in rows],
         events=sum(row["events"] for row in rows),
         frames=sum(row["frames"] for row in rows),
     )
@@ -484,7 +444,7 @@ def as_html(folder: Path, manifest: Mapping[str, Any]) -> str:
     plot = ""
     if result.table is not None:
         events = find_events(result.table)
-        plot = data_uri(render_errors(result.table, events, title=result.name), "image/png")
+        plot = films.data_uri(render_errors(result.table, events, title=result.name), "image/png")
     return _fill(
         "notebook.html",
         scripts=(),

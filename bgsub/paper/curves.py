@@ -24,10 +24,9 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.errors import BgsubWarning, InputError, UsageError
-from bgsub.options import ProgressCallback
+from bgsub.options import ProgressCallback, no_progress
 from bgsub.paper.options import MANY_REMOVALS, OTHERS, DigitOptions, SyntheticOptions
 from bgsub.paper.synthetic import data1, data2
-from bgsub.pipeline.inputs import no_progress
 from bgsub.robustpca.base import AffineEstimator, residuals
 from bgsub.robustpca.competitors.row_methods import HRPCA, PCA
 from bgsub.robustpca.competitors.row_sparse import ORPCA, OutlierPursuit

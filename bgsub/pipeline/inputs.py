@@ -129,10 +129,6 @@ def video_kind(output: str, video_format: SinkKind) -> SinkKind:
     return "mkv" if output == "scores" and video_format == "mp4" else video_format
 
 
-def no_progress(stage: str, done: int, total: int | None) -> None:
-    """Report nothing."""
-
-
 def open_input(
     footage: Footage, options: RunOptions, like: BackgroundModel | None = None
 ) -> FrameSource:

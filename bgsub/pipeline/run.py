@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from bgsub.errors import BgsubWarning
 from bgsub.fit.memory import Plan
 from bgsub.fit.store import FrameBlock, FrameStore, decoded_blocks
-from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions
+from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions, no_progress
 from bgsub.pipeline.advice import damage_findings, fit_hints, fit_notes
 from bgsub.pipeline.inputs import (
     Stretch,
@@ -22,7 +22,6 @@ from bgsub.pipeline.inputs import (
     model_for,
     needs_fit,
     needs_objects,
-    no_progress,
     open_input,
     output_names,
     plan_run,

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from bgsub.tracking.tracker import Observation
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, in_color
 
 # The palette of Okabe and Ito, which colour-blind people tell apart, as BGR; black is left out.
 _COLORS = (
@@ -40,9 +40,8 @@ def draw_objects(
     if size is None:
         size = (enlargement(width, height) * width, enlargement(width, height) * height)
     across, down = size[0] / width, size[1] / height
-    colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
     way = cv2.INTER_AREA if across < 1 else cv2.INTER_NEAREST
-    canvas = np.array(cv2.resize(colored, size, interpolation=way), dtype=np.uint8)
+    canvas = np.array(cv2.resize(in_color(picture), size, interpolation=way), dtype=np.uint8)
     thick = max(1, round(max(canvas.shape[:2]) / 640))
     for seen in objects:
         left, top, wide, high = seen.box
