@@ -252,13 +252,7 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
     outputs = frozenset({"objects", "tracks", "events", *masks})
     with session.about(given), _results_of(given, outputs, params, session) as folder:
         run = load_selected(folder, params)
-        spans = plan_spans(
-            run.events(),
-            before_s=own.before,
-            after_s=own.after,
-            merge_s=own.merge,
-            most=own.max_events,
-        )
+        spans = plan_spans(run.events(), own)
         painter = None
         if own.mode != "copy" and (own.overlay != "none" or own.caption):
             began = None if own.clock is None else datetime.fromisoformat(own.clock)

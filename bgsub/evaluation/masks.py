@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -113,7 +113,9 @@ class GreyVideo:
         if isinstance(source, ArraySource) and source.pixel_format == "gray16":
             yield from (source.values(position) for position in positions)
             return
-        frames = self._deep() if _DEEP.fullmatch(source.pixel_format) else self._luma()
+        frames: Iterable[tuple[int, Image]] = ((f.number - 1, f.luma) for f in source)
+        if _DEEP.fullmatch(source.pixel_format):
+            frames = self._deep()
         wanted = list(positions)[::-1]
         for number, image in frames:
             if wanted and number == wanted[-1]:
@@ -124,9 +126,6 @@ class GreyVideo:
         if wanted:
             message = f"{self.label(wanted[-1])}: cannot be decoded"
             raise InputError(f"{message}; the file is cut off or damaged, create it again")
-
-    def _luma(self) -> Iterator[tuple[int, Image]]:
-        return ((frame.number - 1, frame.luma) for frame in self._source)
 
     def _deep(self) -> Iterator[tuple[int, Image]]:
         try:
@@ -153,12 +152,8 @@ def open_grey(path: str) -> GreyPictures:
 
 def to_grey(image: Image) -> Image:
     """Return a picture as grey, (h, w), with as many bits as it has."""
-    if image.ndim == 2:
-        return image
-    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
-    if image.dtype == np.uint8:
-        return np.asarray(grey, dtype=np.uint8)
-    return np.asarray(grey, dtype=np.uint16)
+    grey: Any = image if image.ndim == 2 else cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+    return grey  # type: ignore[no-any-return]
 
 
 def to_8_bit(image: Image) -> NDArray[np.uint8]:
@@ -171,25 +166,14 @@ def to_8_bit(image: Image) -> NDArray[np.uint8]:
 class MaskFiles:
     """Masks, scores or ground truth of one sequence.
 
-    Attributes
-    ----------
-    numbers : ndarray of int64, shape (n,)
-        Frame numbers, increasing: of a run those of its errors.csv and of a video positions, both
-        from 1; of images the numbers in their names, and then `is_named`.
-    name : str
-        Of the sequence, guessed from the folders.
-    counts_from_0, named_from_0 : bool
-        Whether the names number the first frame 0: one does; or they are of the kind b00247.png.
-    of_run, left_out : bool
-        Whether a run of bgsub made them, and left frames of its input out, as --every does.
-    footage : str, optional
-        What they were made of, if it is still there.
-    size_note : str
-        Why their size may differ from that of the truth.
-    roi, roi_path
-        Pixels outside are not scored, ndarray of bool, shape (h, w); and where that comes from.
-    span : tuple of int, optional
-        Numbers of the first and last picture that is scored, of temporalROI.txt.
+    `numbers` of frames increase: of a run those of its errors.csv and of a video positions, both
+    from 1; of images those in their names, and then `is_named`. `counts_from_0` says that the first
+    frame is number 0, since one is or because names of the kind b00247.png do (`named_from_0`).
+    `of_run` and `left_out` say whether a run of bgsub made them, and left frames of its input out,
+    as --every does; `footage` is what they were made of, if it is still there, and `size_note` why
+    their size may differ from that of the truth. Pixels outside of `roi`, (h, w), which comes from
+    `roi_path`, are not scored, nor pictures outside of `span`, the first and last number of
+    temporalROI.txt. The `name` is guessed from the folders.
     """
 
     path: str

@@ -14,7 +14,9 @@ import cv2
 import numpy as np
 
 from bgsub.errors import InputError
+from bgsub.export import ClipOptions
 from bgsub.export.run_data import RunData, write_rows
+from bgsub.options import ProgressCallback, no_progress
 from bgsub.tracking.detections import Box
 from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 from bgsub.tracking.events import SceneEvent
@@ -186,7 +188,7 @@ def contact_sheet(
     height = max((thumb.shape[0] for thumb in thumbs), default=width)
     rows = []
     for begin in range(0, max(len(thumbs), 1), across):
-        row = [*thumbs[begin : begin + across]]
+        row = thumbs[begin : begin + across]
         row += [np.zeros((height, width, 3), np.uint8)] * (across - len(row))
         rows.append(np.hstack(row))
     return np.vstack(rows)
@@ -201,9 +203,8 @@ def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | No
         colored = _around(colored, event.box, size)
     small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
     plate = np.full((24, width, 3), 30, np.uint8)
-    text = f"{event.number}  {format_time(event.peak_s)}"
-    at = (6, 17)
-    cv2.putText(plate, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255, 255, 255), 1, cv2.LINE_AA)
+    text, font = f"{event.number}  {format_time(event.peak_s)}", cv2.FONT_HERSHEY_SIMPLEX
+    cv2.putText(plate, text, (6, 17), font, 0.5, (255, 255, 255), 1, cv2.LINE_AA)
     return np.vstack([plate, small]).astype(np.uint8)
 
 
@@ -277,28 +278,17 @@ class Span:
         return max(self.events, key=lambda event: event.area)
 
 
-def plan_spans(
-    events: Sequence[SceneEvent],
-    *,
-    before_s: float,
-    after_s: float,
-    merge_s: float,
-    most: int | None = None,
-) -> list[Span]:
-    """Return the stretches: each event, in order of time, with what was before and after.
-
-    Those with at most `merge_s` between them are one; `most` keeps those with the largest events.
-    """
+def plan_spans(events: Sequence[SceneEvent], options: ClipOptions) -> list[Span]:
+    """Return the stretches: each event, in order of time, with what was before and after."""
     spans: list[Span] = []
     for event in events:
-        start, end = max(0.0, event.start_s - before_s), event.end_s + after_s
-        if spans and start - spans[-1].end_s <= merge_s:
+        start, end = max(0.0, event.start_s - options.before), event.end_s + options.after
+        together: tuple[SceneEvent, ...] = (event,)
+        if spans and start - spans[-1].end_s <= options.merge:
             last = spans.pop()
-            start, end = last.start_s, max(last.end_s, end)
-            spans.append(Span(start, end, (*last.events, event)))
-        else:
-            spans.append(Span(start, end, (event,)))
-    kept = sorted(spans, key=lambda span: -span.peak.area)[:most]
+            start, end, together = last.start_s, max(last.end_s, end), (*last.events, event)
+        spans.append(Span(start, end, together))
+    kept = sorted(spans, key=lambda span: -span.peak.area)[: options.max_events]
     return sorted(kept, key=lambda span: span.start_s)
 
 
@@ -316,7 +306,7 @@ def write_clips(
     *,
     mode: Literal["encode", "copy"] = "encode",
     painter: Painter | None = None,
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> list[str]:
     """Write a clip for each stretch, and clips.csv, which says what is in which; return the names.
 
@@ -338,10 +328,9 @@ def write_clips(
         times = f"{excerpt.begin_s:.10g}", f"{excerpt.end_s:.10g}", excerpt.frames or ""
         events = " ".join(str(event.number) for event in span.events)
         tracks = sorted({track for event in span.events for track in event.tracks})
-        shown = " ".join(map(str, tracks))
-        rows.append([number, name, *times, events, shown, span.peak.peak_frame])
-        if progress is not None:
-            progress("clips", number, len(spans))
+        row = [number, name, *times, events, " ".join(map(str, tracks))]
+        rows.append([*row, span.peak.peak_frame])
+        progress("clips", number, len(spans))
     write_rows(folder / "clips.csv", [CLIP_COLUMNS, *rows])
     return names
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bgsub.errors import BgsubError, InputError
 from bgsub.evaluation.masks import MaskFiles, open_masks
 from bgsub.export.run_data import load_run
-from bgsub.options import ProgressCallback, SourceOptions
+from bgsub.options import ProgressCallback, SourceOptions, no_progress
 from bgsub.outliers.events import Event
 from bgsub.pipeline.manifest import SCHEMA_VERSION, load_manifest, recorded_path, versions
 from bgsub.pipeline.results import MANIFEST, ResultsDirectory
@@ -50,7 +50,7 @@ def follow_masks(
     rate: Fraction | None = None,
     still_objects: Stillness | None = None,
     force: bool = False,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> tuple[Recorded, list[str]]:
     """Write tables of objects, tracks and events of masks, and return them and notes for the user.
 
@@ -81,8 +81,7 @@ def follow_masks(
                 mask = absorber.apply(given_mask, shown, time_s) if absorber else given_mask
                 found = recorder.detect(mask, picture=picture)
                 recorder.add(number, time_s, found, picture)
-                if progress is not None:
-                    progress("objects", done, len(masks.numbers))
+                progress("objects", done, len(masks.numbers))
             recorded = recorder.finish(footage.events)
         manifest = {
             "schema_version": SCHEMA_VERSION,

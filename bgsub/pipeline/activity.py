@@ -6,6 +6,7 @@ import csv
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -91,10 +92,8 @@ class ActivityOutput(Sink):
 
     def close(self) -> None:
         """Write the heat map; background.png is there already."""
-        if "heatmap" not in self._wanted:
-            return
-        counts = self._counts + self._recent
-        write_heatmap(self._folder, counts.astype(np.float64), self._frames)
+        if "heatmap" in self._wanted:
+            write_heatmap(self._folder, self._counts + self._recent, self._frames)
 
     def finish(self, events: Sequence[SceneEvent]) -> None:
         """Write activity.csv, when objects.csv is there."""
@@ -102,7 +101,7 @@ class ActivityOutput(Sink):
             write_activity(self._folder, self._minutes, self._regions, events)
 
 
-def write_heatmap(folder: Path, counts: NDArray[np.float64], frames: int) -> None:
+def write_heatmap(folder: Path, counts: NDArray[Any], frames: int) -> None:
     """Write heatmap.npy, the share of frames in which each pixel was foreground, and its picture.
 
     The picture is drawn over the background.png of the folder.
@@ -130,8 +129,7 @@ def draw_heatmap(share: NDArray[np.float32], scene: Bytes) -> Bytes:
     grey = scene if scene.ndim == 2 else cv2.cvtColor(scene, cv2.COLOR_BGR2GRAY)
     heat = cv2.applyColorMap((level * 255).astype(np.uint8), cv2.COLORMAP_INFERNO)
     weight = np.where(share > 0, 0.45 + 0.45 * level, 0.0)[..., None]
-    under = cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
-    picture = np.asarray((1 - weight) * under + weight * heat, np.uint8)
+    picture = np.asarray((1 - weight) * grey[..., None] + weight * heat, np.uint8)
     larger = -(-_LEAST_WIDTH // picture.shape[1])
     if larger > 1:
         picture = np.asarray(cv2.resize(picture, None, fx=larger, fy=larger), np.uint8)
@@ -144,16 +142,14 @@ def _scale(width: int, top: float) -> Bytes:
     strip = np.full((round(44 * unit), width, 3), 255, np.uint8)
     left, right, bar = round(12 * unit), width - round(12 * unit), round(14 * unit)
     ramp = np.linspace(0, 255, right - left).astype(np.uint8)[None]
-    strip[round(6 * unit) : bar + round(6 * unit), left:right] = cv2.applyColorMap(
-        ramp, cv2.COLORMAP_INFERNO
-    )
+    colors = cv2.applyColorMap(ramp, cv2.COLORMAP_INFERNO)
+    strip[round(6 * unit) : bar + round(6 * unit), left:right] = colors
     font, size, thick = cv2.FONT_HERSHEY_SIMPLEX, 0.45 * unit, max(1, round(unit))
     for place in (0.0, 0.5, 1.0):
         text = f"{100 * top * place**2:.3g} %" + (" of the frames" if place == 1.0 else "")
         wide = cv2.getTextSize(text, font, size, thick)[0][0]
         x = round(left + place * (right - left - wide))
-        at = (x, round(38 * unit))
-        cv2.putText(strip, text, at, font, size, (0, 0, 0), thick, cv2.LINE_AA)
+        cv2.putText(strip, text, (x, round(38 * unit)), font, size, (0, 0, 0), thick, cv2.LINE_AA)
     return strip
 
 

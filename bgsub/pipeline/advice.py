@@ -143,8 +143,8 @@ def fit_hints(fit: FrameFit, table: ErrorTable) -> Iterator[str]:
         yield "the fit did not converge; take fewer frames, or another --method"
     k, frames = estimator.n_components, fit.support.size
     least = (frames + 1) // 2
+    most = max(1, int(least * _COMPONENTS_A_FRAME))
     if k > max(1, least * _COMPONENTS_A_FRAME):
-        most = max(1, int(least * _COMPONENTS_A_FRAME))
         yield (
             f"--k {k} is much for {plural(frames, 'frame')}: half of them, {least}, decide about "
             f"it, and nearly all that they show becomes background; use --k {most} or less, or "

@@ -111,8 +111,7 @@ class _Drift:
 
 def _small(frame: SceneFrame) -> _Luma:
     """Luma of a frame, at most 160 pixels wide."""
-    layout = frame.layout
-    luma = frame.row[: layout.pixels].reshape(layout.height, layout.width)
+    layout, luma = frame.layout, frame.layout.luma(frame.row)
     if layout.width > _WIDTH:
         size = _WIDTH, max(1, round(layout.height * _WIDTH / layout.width))
         luma = np.asarray(cv2.resize(luma, size, interpolation=cv2.INTER_AREA))

@@ -112,14 +112,12 @@ def output_name(output: str, options: RunOptions) -> str:
 def output_names(options: RunOptions) -> list[str]:
     """Return the names of everything that a run will write; UsageError if that is nothing."""
     if not options.outputs:
-        message = "--only names no output; name at least one"
-        raise UsageError(message)
+        raise UsageError("--only names no output; name at least one")
+    more = {"events": "events.json", "heatmap": "heatmap.npy", "report": "input.mp4"}
+    if options.regions is not None or options.line:
+        more["objects"] = "regions.csv"
     names = [output_name(output, options) for output in sorted(options.outputs)]
-    names += ["events.json"] if "events" in options.outputs else []
-    names += ["heatmap.npy"] if "heatmap" in options.outputs else []
-    names += [output_name("input", options)] if "report" in options.outputs else []
-    watched = options.regions is not None or options.line
-    return names + (["regions.csv"] if watched and "objects" in options.outputs else [])
+    return names + [name for output, name in more.items() if output in options.outputs]
 
 
 def video_kind(output: str, video_format: SinkKind) -> SinkKind:
@@ -136,16 +134,15 @@ def open_input(
 
     Outputs, format, kind of masks and all options of the source decide together: hence all options.
     """
-    wanted = vars(options.source)
-    exact = options.format != "mp4"
+    wanted, exact = dict(vars(options.source)), options.format != "mp4"
     kind = SEGMENTERS[options.mask_model]
     if like is not None:
         exact = like.layout.kind == "bgr"
         kind = saved_kind(like, options.threshold)
-        wanted = vars(_geometry_of(footage, options.source, like))
-        wanted = wanted | {"color": "gray" if like.layout.kind == "gray" else "color"}
+        wanted = dict(vars(_geometry_of(footage, options.source, like)))
+        wanted["color"] = "gray" if like.layout.kind == "gray" else "color"
     elif not needs_pixels(options):
-        wanted = wanted | {"color": "gray"}
+        wanted["color"] = "gray"
     threads = options.threads
     if options.jobs > 1:
         threads = own_threads(threads, options.jobs)
@@ -172,12 +169,11 @@ def _geometry_of(footage: Footage, options: SourceOptions, model: BackgroundMode
     if list(size) != list(geometry.get("input_size", ())):
         return options
     roi = geometry.get("roi")
-    return replace(
-        options, roi=None if roi is None else tuple(roi), scale=float(geometry.get("scale", 1.0))
-    )
+    scale = float(geometry.get("scale", 1.0))
+    return replace(options, roi=None if roi is None else tuple(roi), scale=scale)
 
 
-def load_for(path: str | os.PathLike[str], options: RunOptions) -> BackgroundModel:
+def load_for(path: StrPath, options: RunOptions) -> BackgroundModel:
     """Load a model and let the options override its threshold and cut-off."""
     if "spectrum" in options.outputs:
         message = "--spectrum: a model has its rank already, and nothing is fitted; leave it out"
@@ -193,9 +189,7 @@ def load_for(path: str | os.PathLike[str], options: RunOptions) -> BackgroundMod
     return model if options.cutoff is None else replace(model, cutoff=options.cutoff)
 
 
-def model_for(
-    model: BackgroundModel, source: FrameSource, model_path: str | os.PathLike[str]
-) -> BackgroundModel:
+def model_for(model: BackgroundModel, source: FrameSource, model_path: StrPath) -> BackgroundModel:
     """Return the model with the pixels to be ignored in this footage, if it names any of its own.
 
     InputError unless the footage has the size and kind of the model.

@@ -8,25 +8,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgsub.errors import InputError, cannot_write
-from bgsub.pipeline.advice import (
-    camera_hints,
-    damage_findings,
-    describe_outliers,
-    mask_hints,
-    sight_findings,
-    spans,
-)
+from bgsub.errors import InputError
+from bgsub.pipeline import advice
+from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import output_name
-from bgsub.pipeline.manifest import (
-    SCHEMA_VERSION,
-    Stopwatch,
-    check_facts,
-    load_manifest,
-    peak_memory,
-    recorded_path,
-    versions,
-)
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.results import ResultsDirectory
 from bgsub.version import __version__
@@ -87,7 +72,7 @@ class RunResult:
         """
         from bgsub.page.films import read_frame
 
-        footage = recorded_path(self.manifest, self.manifest["input"]["path"])
+        footage = manifests.recorded_path(self.manifest, self.manifest["input"]["path"])
         return read_frame(self.out, self.manifest, number, footage)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -147,7 +132,7 @@ def load_results(folder: str | os.PathLike[str]) -> RunResult:
         If it holds no finished results of a run.
     """
     path = Path(folder)
-    manifest = load_manifest(path)
+    manifest = manifests.load_manifest(path)
     if manifest.get("command", "run") not in {"run", "apply"}:
         message = f"{path}: was written by bgsub {manifest['command']}"
         raise InputError(f"{message}; name a folder that bgsub run or bgsub apply wrote")
@@ -158,7 +143,7 @@ def load_results(folder: str | os.PathLike[str]) -> RunResult:
 def finish(
     outputs: FrameOutputs,
     table: ErrorTable | None,
-    watch: Stopwatch,
+    watch: manifests.Stopwatch,
     facts: dict[str, Any],
     fit_hints: Iterable[str] = (),
 ) -> RunResult:
@@ -172,12 +157,12 @@ def finish(
         facts |= outputs.facts() | outputs.object_facts(events)
     used = facts.get("frames_passed", 0) if table is None else int(table.frames.size)
     errors, standing_out = _error_facts(table, events)
-    findings = sight_findings(standing_out, facts, 0 if table is None else used)
+    findings = advice.sight_findings(standing_out, facts, 0 if table is None else used)
     findings += [facts[name]["summary"] for name in ("objects", "feedback") if name in facts]
     is_fitted, on_bad = facts["command"] == "run", options.source.on_bad_frame
-    findings += damage_findings(facts, source.decoded, on_bad, is_fitted=is_fitted)
-    hints = [*camera_hints(outputs.camera, facts), *fit_hints]
-    hints += mask_hints(outputs.statistics, outputs.scene.threshold)
+    findings += advice.damage_findings(facts, source.decoded, on_bad, is_fitted=is_fitted)
+    hints = [*advice.camera_hints(outputs.camera, facts), *fit_hints]
+    hints += advice.mask_hints(outputs.statistics, outputs.scene.threshold)
     frames = {
         "decoded": source.decoded,
         "bad": len(source.bad_frames),
@@ -185,7 +170,7 @@ def finish(
         "used": used,
     }
     manifest = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": manifests.SCHEMA_VERSION,
         "bgsub_version": __version__,
         "options": options.to_json(),
         "seed": options.seed,
@@ -196,8 +181,8 @@ def finish(
         "findings": findings,
         "hints": hints,
         "stages_s": watch.seconds,
-        "peak_memory_bytes": peak_memory(),
-        "versions": versions(),
+        "peak_memory_bytes": manifests.peak_memory(),
+        "versions": manifests.versions(),
     }
     return commit(outputs.results, manifest, watch, with_page="report" in options.outputs)
 
@@ -211,11 +196,11 @@ def _write_errors(outputs: FrameOutputs, table: ErrorTable) -> list[Event]:
     if "errors" in options.outputs:
         write_csv(table, results.stage("errors.csv"))
     if "plot" in options.outputs:
-        from bgsub.report.plots import render_errors, write_plot  # which imports matplotlib
+        from bgsub.report.plots import render_errors  # which imports matplotlib
 
         title = outputs.source.name
         data = render_errors(table, events, title=title, plot_format=options.plot_format)
-        write_plot(results.stage(output_name("plot", options)), data)
+        results.write(output_name("plot", options), data)
     return events
 
 
@@ -237,28 +222,28 @@ def _error_facts(table: ErrorTable | None, events: list[Event]) -> tuple[dict[st
         "events": [asdict(event) for event in events],
         "scene_change": change and {"first_frame": first, "first_time_s": change.first_time},
     }
-    return facts, describe_outliers(events, outliers, table.frames.size, first)
+    return facts, advice.describe_outliers(events, outliers, table.frames.size, first)
 
 
 def commit(
-    results: ResultsDirectory, manifest: dict[str, Any], watch: Stopwatch, *, with_page: bool
+    results: ResultsDirectory,
+    manifest: dict[str, Any],
+    watch: manifests.Stopwatch,
+    *,
+    with_page: bool,
 ) -> RunResult:
     """Write the page, if it is asked for, and the manifest, and put all results in place.
 
     A manifest that could not be read again is refused before.
     """
-    manifest = check_facts(manifest)
+    manifest = manifests.check_facts(manifest)
     if with_page:
         from bgsub.page.pages import encode_page, make_page
 
         path = results.stage("report.html")
         with watch.stage("report"):
             page = make_page(path.parent, manifest, path)
-            try:
-                path.write_bytes(encode_page(page.html))
-            except OSError as error:
-                advice = "free some space or choose another folder with --out"
-                raise cannot_write(results.path / path.name, error, advice) from error
+            results.write(path.name, encode_page(page.html))
     manifest = results.commit(manifest)
     texts = [list(manifest[name]) for name in ("findings", "hints", "warnings")]
     return RunResult(results.path, manifest, *texts)
@@ -283,7 +268,7 @@ def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any
             {"frame": bad.number, "time_s": round(bad.time_s, 6), "reason": bad.reason}
             for bad in source.bad_frames
         ],
-        "doubtful_frames": spans(source.doubtful_frames),
+        "doubtful_frames": advice.spans(source.doubtful_frames),
         "warnings": list(source.warnings),
     }
 

@@ -27,7 +27,6 @@ from bgsub.video.sink import QueuedSink, open_sink
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
-    from bgsub.fit.frame_fit import FrameFit
     from bgsub.outliers.events import Event
     from bgsub.pipeline.activity import ActivityOutput
     from bgsub.pipeline.objects import ObjectsOutput
@@ -320,18 +319,6 @@ class FrameOutputs:
         if self.activity is not None:
             self.activity.finish(found.events)
         return object_facts(found, self.objects.feedback)
-
-
-def write_spectrum(
-    results: ResultsDirectory, fit: FrameFit, options: RunOptions, title: str
-) -> None:
-    """Draw spectrum.png, if it is asked for."""
-    if "spectrum" in options.outputs and fit.rank is not None:
-        from bgsub.report.plots import render_spectrum, write_plot
-
-        used = fit.estimator.n_components
-        data = render_spectrum(fit.rank, used, title=title, plot_format=options.plot_format)
-        write_plot(results.stage(output_name("spectrum", options)), data)
 
 
 class Preview(NamedTuple):

@@ -26,6 +26,8 @@ _REPLACED = "replaced"
 
 MANIFEST = "run.json"
 
+_ADVICE = "free some space or choose another folder with --out"
+
 Facts = dict[str, int | str]
 """Of an output: ``bytes``, ``sha256`` and, of a folder, the number of its ``pictures``."""
 
@@ -136,11 +138,12 @@ def check_unchanged(path: Path, facts: Facts) -> None:
 def _is_picture(path: Path, pictures: int) -> bool:
     """Return whether a file is one of so many images or models, or of a Zarr array."""
     if path.parent.suffix == ".zarr":
-        return bool(_CHUNK.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
-    match = _PICTURE.fullmatch(path.name)
-    number = int(match[1]) if match and len(match[1]) < 20 else 0
-    names = {f"{number:06d}.png", f"{number:04d}.npz"}
-    is_named = 1 <= number <= pictures and path.name in names
+        is_named = _CHUNK.fullmatch(path.name) is not None
+    else:
+        match = _PICTURE.fullmatch(path.name)
+        number = int(match[1]) if match and len(match[1]) < 20 else 0
+        names = {f"{number:06d}.png", f"{number:04d}.npz"}
+        is_named = 1 <= number <= pictures and path.name in names
     return is_named and path.is_file() and not path.is_symlink()
 
 
@@ -162,9 +165,7 @@ class ResultsDirectory:
         if unknown:
             message = f"{unknown[0]!r} is not among the names of bgsub.pipeline.results"
             raise ValueError(message)
-        self.path = path
-        self._names = names
-        self._force = force
+        self.path, self._names, self._force = path, names, force
         self._made: list[Path] = []
         self._held = contextlib.ExitStack()
         self._is_in_place = False
@@ -226,6 +227,13 @@ class ResultsDirectory:
         """Return the temporary path under which an output is to be written."""
         return self._claim.path / name
 
+    def write(self, name: str, data: str | bytes) -> None:
+        """Write an output; OutputError if that fails."""
+        try:
+            self.stage(name).write_bytes(data.encode() if isinstance(data, str) else data)
+        except OSError as error:
+            raise cannot_write(self.path / name, error, _ADVICE) from error
+
     def commit(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Rename all staged outputs, and write the manifest last.
 
@@ -250,8 +258,7 @@ class ResultsDirectory:
             _put_in_place(self.path, self._claim.path, self._names, self._earlier)
             self._is_in_place = True
         except OSError as error:
-            advice = "free some space or choose another folder with --out"
-            raise cannot_write(self.path, error, advice) from error
+            raise cannot_write(self.path, error, _ADVICE) from error
         return whole
 
 
@@ -262,9 +269,9 @@ def is_complete(path: Path) -> bool:
 
 def has_results(path: Path) -> bool:
     """Return whether a folder holds complete results; what a killed run finished is put there."""
-    if not (path / MANIFEST).is_file() and any(path.glob(f".bgsub-partial-*/{_REPLACED}")):
+    if not is_complete(path) and any(path.glob(f".bgsub-partial-*/{_REPLACED}")):
         recover(path)
-    return (path / MANIFEST).is_file()
+    return is_complete(path)
 
 
 def recover(path: Path) -> None:
@@ -299,6 +306,11 @@ def _finish(path: Path, left: Claim) -> bool:
     names = list(earlier_outputs(left.path))
     _put_in_place(path, left.path, names, earlier_outputs(replaced))
     return True
+
+
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path):
+        raise OutputError(f"{path}: has appeared meanwhile; move it away")
 
 
 def _put_in_place(
@@ -339,8 +351,3 @@ def _put_in_place(
         with contextlib.suppress(OSError):
             replaced.rmdir()
         raise
-
-
-def _check_free(path: Path) -> None:
-    if os.path.lexists(path):
-        raise OutputError(f"{path}: has appeared meanwhile; move it away")

@@ -23,13 +23,14 @@ from bgsub.pipeline.inputs import (
     needs_fit,
     needs_objects,
     open_input,
+    output_name,
     output_names,
     plan_run,
 )
 from bgsub.pipeline.loop import Loop
 from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.outcome import RunResult, finish, fit_facts, source_facts
-from bgsub.pipeline.outputs import FrameOutputs, write_spectrum
+from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.results import ResultsDirectory
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.runtime.threads import Workers
@@ -70,8 +71,12 @@ def run(
         workers.load("importlib.metadata")  # for run.json
         with _learned(source, footage, options, workers, progress, watch, stretch) as learned:
             fit, scene = learned.fit, learned.scene
-            if fit is not None:
-                write_spectrum(results, fit, options, source.name)
+            if fit is not None and fit.rank is not None and "spectrum" in options.outputs:
+                from bgsub.report.plots import render_spectrum
+
+                used, kind = fit.estimator.n_components, options.plot_format
+                data = render_spectrum(fit.rank, used, title=source.name, plot_format=kind)
+                results.write(output_name("spectrum", options), data)
             if "model" in options.outputs and scene.background is not None:
                 scene.background.save(results.stage("model.npz"))
             with (

@@ -6,7 +6,6 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -19,7 +18,7 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
-from bgsub.errors import cannot_write, plural
+from bgsub.errors import plural
 from bgsub.outliers.errors_table import PLACE, ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
 from bgsub.robustpca.rank import RankChoice
@@ -60,17 +59,8 @@ def render(
     return file.getvalue()
 
 
-def _plain() -> FuncFormatter:
-    """Return what writes ticks without powers of ten."""
-    return FuncFormatter(lambda value, _: f"{value:g}")
-
-
-def write_plot(path: Path, data: bytes) -> None:
-    """Write the file of a figure; raises OutputError if that fails."""
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise cannot_write(path, error) from error
+_PLAIN = "{x:g}"
+"""Ticks without powers of ten."""
 
 
 def tidy(axes: Axes) -> None:
@@ -135,7 +125,7 @@ def render_errors(
             figure.align_ylabels()
         lowest.set_xlabel("frame")
         lowest.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
-        lowest.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+        lowest.xaxis.set_major_formatter("{x:.0f}")
         for one in panels:
             tidy(one)
         _add_times(axes, table)
@@ -215,7 +205,7 @@ def _set_error_axis(axes: Axes, rmse: NDArray[np.float64], line: float) -> None:
     bottom = max(float(rmse.min()), median / 10)
     axes.set_yscale("log")
     axes.set_ylim(bottom / 1.3, top * (top / bottom) ** 0.12)
-    axes.yaxis.set_major_formatter(_plain())
+    axes.yaxis.set_major_formatter(_PLAIN)
     # Of 2 to 9 between the powers of ten, 2 and 5 have a label.
     minor = FuncFormatter(lambda value, _: f"{value:g}" if f"{value:.0e}"[0] in "25" else "")
     axes.yaxis.set_minor_formatter(minor if np.log10(top / bottom) < 2.5 else NullFormatter())
@@ -232,7 +222,7 @@ def _draw_scores(axes: Axes, table: ErrorTable, local: NDArray[np.float64]) -> N
         axes.plot(table.frames, np.maximum(values, 1.0), color=color, linewidth=1.0, label=label)
     _draw_cutoff(axes, table.cutoff, f"cut-off {table.cutoff:.3g}")
     axes.set_ylabel("score")
-    axes.yaxis.set_major_formatter(_plain())
+    axes.yaxis.set_major_formatter(_PLAIN)
 
 
 _MAX_MARKED_FRAMES = 150
@@ -449,7 +439,7 @@ def _draw_curve(axes: Axes, values: NDArray[np.float64], chosen: int, used: int)
     axes.plot(ranks, values, color=BLUE, marker="o", markersize=4, linewidth=1.0)
     if values.min() > 0.0 and values.max() > 20.0 * values.min():
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(_plain())
+        axes.yaxis.set_major_formatter(_PLAIN)
     else:
         axes.set_ylim(bottom=0.0)
     axes.axvline(chosen, color=VERMILLION, linewidth=1.2, label=f"chosen: {chosen}")

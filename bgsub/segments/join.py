@@ -437,7 +437,7 @@ def _plot(
 ) -> None:
     """Draw errors.png with the borders of the segments."""
     # Takes longer to import than many joins.
-    from bgsub.report.plots import Film, render_errors, write_plot
+    from bgsub.report.plots import Film, render_errors
 
     name = output_name("plot", options)
     borders = {
@@ -452,4 +452,4 @@ def _plot(
         plot_format=options.plot_format,
         film=Film(used, outliers, borders),
     )
-    write_plot(results.stage(name), data)
+    results.write(name, data)

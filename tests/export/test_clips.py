@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
+from bgsub.export import ClipOptions
 from bgsub.export.clips import (
     Painter,
     Span,
@@ -44,17 +45,17 @@ def event(number, start_s, end_s, area=100.0):
 
 def test_near_events_share_a_clip_and_the_largest_are_kept():
     events = [event(1, 10, 11), event(2, 14, 15, 900), event(3, 60, 61, 50), event(4, 90, 91, 70)]
-    spans = plan_spans(events, before_s=1.5, after_s=2, merge_s=2)
+    spans = plan_spans(events, ClipOptions(before=1.5, after=2, merge=2))
     assert [(span.start_s, span.end_s) for span in spans] == [(8.5, 17), (58.5, 63), (88.5, 93)]
     assert [each.number for each in spans[0].events] == [1, 2]
-    kept = plan_spans(events, before_s=1.5, after_s=2, merge_s=2, most=2)
+    kept = plan_spans(events, ClipOptions(before=1.5, after=2, merge=2, max_events=2))
     assert [span.start_s for span in kept] == [8.5, 88.5]
-    assert plan_spans(events[:1], before_s=20, after_s=0, merge_s=0)[0].start_s == 0
+    assert plan_spans(events[:1], ClipOptions(before=20, after=0, merge=0))[0].start_s == 0
 
 
 def test_names_sort_by_time_and_are_plain():
     events = [event(n, 3600.0 * n, 3600.0 * n + 1) for n in range(1, 12)]
-    names = clip_names(plan_spans(events, before_s=0, after_s=0, merge_s=0))
+    names = clip_names(plan_spans(events, ClipOptions(before=0, after=0, merge=0)))
     assert names == sorted(names)
     assert names[0] == "clip0001_01-00-00.000.mp4"
     assert not any(set(name) & set(':*?"<>|/\\ ') for name in names)
@@ -67,7 +68,7 @@ def results(tmp_path_factory):
 
 def test_a_clip_shows_its_event_and_what_was_around_it(results, tmp_path):
     data = load_run(results / "results")
-    spans = plan_spans(data.events(), before_s=0.4, after_s=0.4, merge_s=1)
+    spans = plan_spans(data.events(), ClipOptions(before=0.4, after=0.4, merge=1))
     (name,) = write_clips(data, tmp_path, spans)
     (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
     assert row["file"] == name
@@ -88,7 +89,7 @@ def test_a_clip_shows_its_event_and_what_was_around_it(results, tmp_path):
 
 def test_boxes_are_drawn_on_request(results, tmp_path):
     data = load_run(results / "results")
-    spans = plan_spans(data.events(), before_s=0, after_s=0, merge_s=1)
+    spans = plan_spans(data.events(), ClipOptions(before=0, after=0, merge=1))
     (name,) = write_clips(data, tmp_path, spans, painter=Painter(data, "boxes"))
     first = read_video(tmp_path / name)[0]
     assert first.shape == (360, 480, 3)
@@ -98,7 +99,7 @@ def test_masks_are_a_tint_where_the_object_is(results, tmp_path):
     data = load_run(results / "results")
     numbers, masks = data.masks()
     marked = dict(zip(numbers, masks, strict=True))
-    spans = plan_spans(data.events(), before_s=0.2, after_s=0.2, merge_s=1)
+    spans = plan_spans(data.events(), ClipOptions(before=0.2, after=0.2, merge=1))
     (name,) = write_clips(data, tmp_path, spans, painter=Painter(data, "mask"))
     (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
     film, begin = read_video(results / "film.mp4"), round(float(row["start_s"]) * 25)
@@ -112,7 +113,7 @@ def test_masks_are_a_tint_where_the_object_is(results, tmp_path):
 
 def test_side_by_side_the_mask_is_on_the_right(results, tmp_path):
     data = load_run(results / "results")
-    spans = plan_spans(data.events(), before_s=0, after_s=0, merge_s=1)
+    spans = plan_spans(data.events(), ClipOptions(before=0, after=0, merge=1))
     (name,) = write_clips(data, tmp_path, spans, painter=Painter(data, "side-by-side"))
     first = read_video(tmp_path / name)[0]
     assert first.shape == (360, 960, 3)
@@ -124,7 +125,7 @@ def test_side_by_side_the_mask_is_on_the_right(results, tmp_path):
 
 def test_captions_say_event_and_time(results, tmp_path):
     data = load_run(results / "results")
-    spans = plan_spans(data.events(), before_s=0.2, after_s=0, merge_s=1)
+    spans = plan_spans(data.events(), ClipOptions(before=0.2, after=0, merge=1))
     shown = {}
     for began in (None, datetime(2026, 5, 1, 22)):
         painter = Painter(data, "none", captions=True, began=began)
@@ -232,7 +233,7 @@ def test_clips_that_differ_are_no_reel(tmp_path, encode):
 
 def test_copied_clips_say_where_they_really_begin(results, tmp_path):
     data = load_run(results / "results")
-    spans = plan_spans(data.events(), before_s=0.4, after_s=0.4, merge_s=1)
+    spans = plan_spans(data.events(), ClipOptions(before=0.4, after=0.4, merge=1))
     write_clips(data, tmp_path, spans, mode="copy")
     (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
     assert float(row["start_s"]) * 25 % 20 == pytest.approx(0, abs=0.01)
