@@ -63,8 +63,7 @@ class ActivityOutput(Sink):
             cv2.fillPoly(drawn, [corners], 255)
             self._places[region.name] = drawn & within
         self._pixels = {name: max(cv2.countNonZero(on), 1) for name, on in self._places.items()}
-        self._counts = np.zeros(shape, np.uint32)
-        self._recent = np.zeros(shape, np.uint8)
+        self._counts, self._recent = np.zeros(shape, np.uint32), np.zeros(shape, np.uint8)
         self._frames = 0
         self._minutes: Minutes = {}
 
@@ -176,11 +175,10 @@ def write_activity(
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)
-            for place, (frames, share) in sorted(minutes.items()):
-                minute, name = place
+            for (minute, name), (frames, share) in sorted(minutes.items()):
                 row = [minute + 1, f"{minute * _MINUTE_S:g}", f"{(minute + 1) * _MINUTE_S:g}"]
-                row += [name, frames, f"{share / frames:.12g}", len(tracks[place])]
-                writer.writerow([*row, going[place]])
+                row += [name, frames, f"{share / frames:.12g}", len(tracks[minute, name])]
+                writer.writerow([*row, going[minute, name]])
     except OSError as error:
         raise cannot_write(path, error) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -242,13 +243,9 @@ def spans(numbers: list[int]) -> list[list[int]]:
     >>> spans([3, 4, 5, 9])
     [[3, 5], [9, 9]]
     """
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return found
+    groups = groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
+    parts = ([number for _, number in group] for _, group in groups)
+    return [[part[0], part[-1]] for part in parts]
 
 
 def numbers_in(facts: Mapping[str, Any]) -> list[int]:

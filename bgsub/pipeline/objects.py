@@ -67,9 +67,8 @@ class ObjectsOutput(Sink):
         options: RunOptions,
         watched: ObjectOptions,
     ) -> None:
-        size = source.input_size
-        region = options.source.roi or (0, 0, *size)
-        view = View(size, region, (source.layout.width, source.layout.height))
+        size, layout = source.input_size, source.layout
+        view = View(size, options.source.roi or (0, 0, *size), (layout.width, layout.height))
         rate = float(source.rate or 25)
         self._recorder = ObjectRecorder(folder, view, rate=rate, options=watched)
         self._folder, self._scene = folder, scene

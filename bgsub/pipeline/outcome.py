@@ -136,8 +136,12 @@ def load_results(folder: str | os.PathLike[str]) -> RunResult:
     if manifest.get("command", "run") not in {"run", "apply"}:
         message = f"{path}: was written by bgsub {manifest['command']}"
         raise InputError(f"{message}; name a folder that bgsub run or bgsub apply wrote")
-    texts = [list(manifest.get(name) or []) for name in ("findings", "hints", "warnings")]
-    return RunResult(path.parent if path.is_file() else path, manifest, *texts)
+    return _result(path.parent if path.is_file() else path, manifest)
+
+
+def _result(out: Path, manifest: dict[str, Any]) -> RunResult:
+    texts = (list(manifest.get(name) or []) for name in ("findings", "hints", "warnings"))
+    return RunResult(out, manifest, *texts)
 
 
 def finish(
@@ -213,11 +217,9 @@ def _error_facts(table: ErrorTable | None, events: list[Event]) -> tuple[dict[st
 
     outliers, change = int(outlier_frames(table).sum()), table.scene_change
     first = None if change is None else change.first_frame
+    after = int(table.outliers.sum()) - outliers
     facts = {
-        "frames": {
-            "outliers": outliers,
-            "after_scene_change": int(table.outliers.sum()) - outliers,
-        },
+        "frames": {"outliers": outliers, "after_scene_change": after},
         "cutoff": table.cutoff,
         "events": [asdict(event) for event in events],
         "scene_change": change and {"first_frame": first, "first_time_s": change.first_time},
@@ -244,9 +246,7 @@ def commit(
         with watch.stage("report"):
             page = make_page(path.parent, manifest, path)
             results.write(path.name, encode_page(page.html))
-    manifest = results.commit(manifest)
-    texts = [list(manifest[name]) for name in ("findings", "hints", "warnings")]
-    return RunResult(results.path, manifest, *texts)
+    return _result(results.path, results.commit(manifest))
 
 
 def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any]:
@@ -277,7 +277,7 @@ def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
     """Describe how the fit went."""
     from bgsub.robustpca.trpca import TRPCA
 
-    estimator = fit.estimator
+    estimator, gram = fit.estimator, fit.gram
     of_trpca: dict[str, Any] = {}
     if isinstance(estimator, TRPCA):
         of_trpca = {
@@ -296,9 +296,7 @@ def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
         "inliers": int(fit.support.sum()),
         "error_location": estimator.error_location_,
         "error_scale": estimator.error_scale_,
-        "gram_blocks": None
-        if fit.gram is None
-        else {"all": fit.gram.blocks, "cut": fit.gram.cut_blocks},
+        "gram_blocks": gram and {"all": gram.blocks, "cut": gram.cut_blocks},
         "threshold": None if model is None else model.threshold,
         "fit_warnings": list(fit.notes),
     }

@@ -274,12 +274,10 @@ class FrameOutputs:
             "foreground": frame.layout.to_bgr(front) if front.ndim == 1 else front,
             "mask": frame.mask,
         }
-        text = f"frame {frame.number}   {frame.time_s:.2f} s"
-        if score is None:
+        text, model = f"frame {frame.number}   {frame.time_s:.2f} s", self.scene.background
+        if score is None or model is None:
             return Preview(panels, text)
-        model = self.scene.background
-        is_outlier = model is not None and bool(score > model.cutoff)
-        return Preview(panels, f"{text}   score {score:z.1f}", is_outlier)
+        return Preview(panels, f"{text}   score {score:z.1f}", bool(score > model.cutoff))
 
     def facts(self) -> dict[str, Any]:
         """Return what was made of the frames, as JSON values for run.json."""

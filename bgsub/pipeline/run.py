@@ -239,13 +239,9 @@ def fit_errors(
         with _learned(source, footage, options, workers, progress or no_progress) as learned:
             for _ in learned.blocks():
                 pass
-    fit, scores = learned.fit, learned.scores
-    if fit is None or scores is None:
+    if learned.scores is None:
         raise RuntimeError("errors of frames that are not fitted")
-    notes = fit_notes(fit)
-    if not fit.converged:
-        notes.append("the fit did not converge: the errors are not the final ones")
-    return _frame_errors(source, scores, options, notes, is_fitted=True)
+    return _frame_errors(source, learned.scores, options, learned.fit)
 
 
 def model_errors(
@@ -282,19 +278,17 @@ def model_errors(
         for block in scores.blocks(decoded_blocks(source)):
             done += len(block.rows)
             progress("errors", done, source.frames_estimate)
-    return _frame_errors(source, scores, options, [], is_fitted=False)
+    return _frame_errors(source, scores, options, None)
 
 
 def _frame_errors(
-    source: FrameSource,
-    scores: FrameScores,
-    options: RunOptions,
-    notes: list[str],
-    *,
-    is_fitted: bool,
+    source: FrameSource, scores: FrameScores, options: RunOptions, fit: FrameFit | None
 ) -> FrameErrors:
     facts, on_bad = source_facts(source, {}), options.source.on_bad_frame
-    damage = damage_findings(facts, source.decoded, on_bad, is_fitted=is_fitted)
+    damage = damage_findings(facts, source.decoded, on_bad, is_fitted=fit is not None)
+    notes = [] if fit is None else fit_notes(fit)
+    if fit is not None and not fit.converged:
+        notes.append("the fit did not converge: the errors are not the final ones")
     return FrameErrors(scores.table(source), [*source.warnings, *damage, *notes])
 
 
@@ -316,12 +310,8 @@ class _Learned:
     def facts(self) -> dict[str, Any]:
         """Return how that went, for run.json."""
         plan = self.plan
-        memory = {
-            "limit_bytes": plan.limit,
-            "expected_bytes": plan.bytes,
-            "frames_kept": plan.storage,
-            "reason": plan.reason,
-        }
+        memory: dict[str, Any] = {"limit_bytes": plan.limit, "expected_bytes": plan.bytes}
+        memory |= {"frames_kept": plan.storage, "reason": plan.reason}
         facts = {"memory": memory, "fit_frames": int(self.store.fit_numbers.size)}
         return facts | ({} if self.fit is None else fit_facts(self.fit, self.scene.background))
 
@@ -348,16 +338,10 @@ def _learned(
     borrowed = None if stretch is None else stretch.enter(source, footage, options)
     plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
     fits = needs_fit(options)
+    kept: dict[str, Any] = {"seed": options.seed, "temp": options.temp, "borrowed": borrowed}
     with watch.stage("decode"):
-        store = FrameStore(
-            source,
-            plan,
-            seed=options.seed,
-            temp=options.temp,
-            progress=progress,
-            fitted=None if fits else fitted_at_most(options),
-            borrowed=borrowed,
-        )
+        fitted = None if fits else fitted_at_most(options)
+        store = FrameStore(source, plan, progress=progress, fitted=fitted, **kept)
     with store:
         fit = scores = None
         if fits:

@@ -134,22 +134,12 @@ def learn_scene(
     scorer = None if scores is None else scores.finish()
     background = segmenter = None
     if learner is not None and fit is not None:
-        roi = options.source.roi
-        background = learner.finish(
-            store,
-            threshold=options.threshold,
-            geometry={
-                "input_size": list(source.input_size),
-                "roi": None if roi is None else list(roi),
-                "scale": options.source.scale,
-            },
-            facts={
-                "method": options.method,
-                "k": fit.estimator.n_components,
-                "seed": options.seed,
-                "name": source.name,
-            },
-        )
+        roi, scale = options.source.roi, options.source.scale
+        geometry = {"input_size": list(source.input_size), "roi": roi and list(roi), "scale": scale}
+        facts = {"method": options.method, "k": fit.estimator.n_components}
+        facts |= {"seed": options.seed, "name": source.name}
+        threshold = options.threshold
+        background = learner.finish(store, threshold=threshold, geometry=geometry, facts=facts)
         background = replace(background, scorer=scorer)
     if kind is not None:
         segmenter = kind.fit(
