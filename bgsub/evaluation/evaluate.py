@@ -32,10 +32,7 @@ _MASK_THRESHOLD = 128
 
 @dataclass(frozen=True)
 class Pair:
-    """One sequence: what `open_masks` and `open_truth` take, and what `match` does.
-
-    The footage is what the masks were made of, by default what results and CDnet's layout say.
-    """
+    """One sequence: what `open_masks`, `open_truth` and `match` take."""
 
     masks: str
     truth: str

@@ -37,10 +37,7 @@ _DEEP = re.compile(r"gray(?:9|10|12|14|16)(?:le|be)")
 
 
 def numbers_of(files: Sequence[Path]) -> list[int | None]:
-    """Return the number in each file's name: of the last group of digits that tells them apart.
-
-    in000012.jpg has 12; s3_008_v2.png and s3_9_v2.png have 8 and 9.
-    """
+    """Return the number in each name: s3_008_v2.png, s3_9_v2.png have the differing 8 and 9."""
     groups = [re.findall(r"[0-9]+", file.stem) for file in files]
     which = -1
     if len({len(group) for group in groups}) == 1:
@@ -105,10 +102,7 @@ class GreyVideo:
         return f"{self.path} frame {position + 1}"
 
     def pick(self, positions: Sequence[int]) -> Iterator[Image]:
-        """Yield the frames at increasing positions, (h, w); of 16 bits where the file has them.
-
-        Raises InputError if one is damaged or missing.
-        """
+        """Yield frames at increasing positions, 8 or 16 bits; InputError if one is lost."""
         source = self._source
         if isinstance(source, ArraySource) and source.pixel_format == "gray16":
             yield from (source.values(position) for position in positions)
@@ -453,10 +447,7 @@ def _by_footage(masks: MaskFiles, truth: MaskFiles, footage: str | None) -> Numb
 
 
 def footage_numbers(footage: str | None) -> Numbers | None:
-    """Return the numbers in the names of a folder of input images, in the order of its frames.
-
-    None for any other footage, and where the numbers do not grow with the frames.
-    """
+    """Return the numbers in the names of a folder of images; None where they do not grow."""
     if footage is None or not Path(footage).is_dir() or is_zarr(Path(footage)):
         return None
     numbers = numbers_of(list_directory(Path(footage)))

@@ -92,10 +92,7 @@ _LEVELS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class ScoreCurve:
-    """How many scored pixels of the truth's foreground and background have each score, (65536,).
-
-    A pixel is marked when its score is at or above the threshold.
-    """
+    """How many pixels of the truth's foreground and background have each score, (65536,)."""
 
     positives: NDArray[np.int64]
     negatives: NDArray[np.int64]
@@ -135,10 +132,7 @@ class ScoreCurve:
     def precision_recall(
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return thresholds, decreasing, with their precision and recall, shape (m,) each.
-
-        Empty where the truth holds no foreground.
-        """
+        """Return thresholds, decreasing, with precision and recall; empty without foreground."""
         levels, tp, fp = self._marked()
         positives = int(self.positives.sum())
         if not positives:

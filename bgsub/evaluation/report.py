@@ -218,10 +218,7 @@ _STYLES = ("solid", "dashed", "dotted", "dashdot")
 def render_curves(
     sequences: Sequence[SequenceScore], total: ScoreCurve | None, plot_format: PlotFormat = "png"
 ) -> bytes:
-    """Draw precision against recall of scores, the best threshold of each sequence marked.
-
-    Of several also their total. A PNG file has 800 × 700 pixels.
-    """
+    """Draw precision against recall, the best thresholds marked; 800 × 700 pixels of PNG."""
     named = [(one.name, one.curve) for one in sequences if one.curve is not None]
     if total is not None and len(named) > 1:
         named.append(("all, one threshold", total))

@@ -30,11 +30,7 @@ from bgsub.video.source import FrameSource, is_there, open_source
 
 
 class Stretches:
-    """Stretches of one film, one after the other, sought where that is exact.
-
-    Where the numbers of frames are wanted, the film is read through once: a frame that was sought
-    has none.
-    """
+    """Stretches of one film, sought where that is exact; read through where numbers count."""
 
     def __init__(
         self, source: FrameSource, *, numbered: bool = False, fps: str | None = None
@@ -133,10 +129,7 @@ class Painter:
         return np.hstack([shown, np.repeat(beside[..., None], 3, axis=2)]).astype(np.uint8)
 
     def _near(self, time_s: float) -> list[Observation]:
-        """Return the objects of the frame of this time; one that was sought has no number.
-
-        In frames that the run left out objects are where they were in the one before.
-        """
+        """Return the objects at a time; in frames that the run left out those of the one before."""
         if not self._objects:
             return []
         place = int(np.abs(self._times - time_s).argmin())
@@ -220,10 +213,7 @@ def _around(picture: Bytes, box: Box, size: tuple[int, int]) -> Bytes:
 
 
 def join_clips(clips: Sequence[Path], out: Path) -> None:
-    """Join clips of one film, at least one, with their sound, without encoding them again.
-
-    Raises InputError if they cannot be joined.
-    """
+    """Join clips of a film and their sound without encoding; InputError if they do not fit."""
     try:
         with av.open(str(out), "w") as target:
             _join(clips, target)

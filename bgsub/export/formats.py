@@ -226,10 +226,7 @@ def _nearest(
 
 
 def write_coco(run: RunData, path: Path) -> None:
-    """Write COCO instances: an image a frame, boxes, run lengths of the mask and track numbers.
-
-    What is hidden behind another has no pixel, and is left out.
-    """
+    """Write COCO instances: images, boxes, run lengths and tracks; what is hidden is left out."""
     run_lengths = _library("coco", "pycocotools.mask", "pycocotools")
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
@@ -253,10 +250,7 @@ def write_coco(run: RunData, path: Path) -> None:
 
 
 def write_labels(run: RunData, path: Path) -> None:
-    """Write a TIFF stack of label images, a page a frame; 0 is background.
-
-    Pixels have 16 bits, and 32 where there are more than 65,535 tracks.
-    """
+    """Write a TIFF stack of label images, 0 background; 32 bits from 65,536 tracks on, else 16."""
     tifffile = _library("labels", "tifffile", "tifffile")
     numbers, masks = run.masks()
     most = max((seen.track for seen in run.objects()), default=0)
@@ -292,10 +286,7 @@ def _library(form: str, module: str, name: str) -> Any:
 
 
 def write_edl(run: RunData, path: Path) -> None:
-    """Write an edit decision list, CMX 3600: the events one after the other.
-
-    Raises UsageError if the film has a rate that time codes do not know.
-    """
+    """Write an edit decision list, CMX 3600; UsageError for a rate that time codes do not know."""
     otio = _library("edl", "opentimelineio", "OpenTimelineIO")
     rate = None if run.rate is None else float(run.rate)
     if rate is None or not otio.opentime.RationalTime.is_smpte_timecode_rate(rate):

@@ -161,10 +161,7 @@ def _frames(
 
 
 def _is_picture(mask: NDArray[np.integer[Any]]) -> bool:
-    """Return whether most of a picture is neither black, white nor one of a few greys.
-
-    Shadows and places of which nothing is known have greys of their own in masks.
-    """
+    """Return whether most of a picture is more than black, white and a mask's few greys."""
     most = np.iinfo(mask.dtype).max
     between = mask[(mask > most // 8) & (mask < most - most // 8)]
     if 2 * between.size < mask.size:

@@ -113,10 +113,7 @@ class Film:
 
 
 def open_film(path: Path, *, any_kind: bool = False) -> Film | None:
-    """Read the times of a video's pictures; None if browsers do not play it, or it is no video.
-
-    All packets are read, none is decoded. `any_kind` takes what browsers do not play, too.
-    """
+    """Read the times of a video's packets; None for no video, or one that browsers do not play."""
     if not path.is_file() or not (any_kind or path.suffix.lower() in _SUFFIXES):
         return None
     try:
@@ -160,10 +157,7 @@ class Shown:
 def find_view(
     result: Result, view: View, footage: str | None, copies: Path | None, progress: ProgressCallback
 ) -> Shown:
-    """Find the film of a view: the run's own file, the footage itself, or a copy.
-
-    Copies of what browsers do not play are made in a folder; None makes none.
-    """
+    """Find a view's film: the run's own, the footage, or a copy in a folder, if one is given."""
     own = find_written(result.folder, view)
     film = None if own is None else open_film(own)
     try:
@@ -314,10 +308,7 @@ _MOST_FRAMES, _WIDTH = 400, 240
 
 
 def excerpt_places(result: Result, events: Sequence[SceneEvent]) -> NDArray[np.int64]:
-    """Return the places, 400 at most, of a preview's frames: around peaks, or evenly spaced.
-
-    Where events are many, those count that come first.
-    """
+    """Return the places of a preview's frames: around the first peaks, or evenly spaced."""
     n = result.numbers.size
     peaks = [result.place(event.peak_frame) for event in events][:_MOST_FRAMES]
     if not peaks:

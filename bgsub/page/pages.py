@@ -61,10 +61,7 @@ def _environment() -> Environment:
 
 
 def _fill(template: str, /, *, scripts: Sequence[str], styles: Sequence[str], **values: Any) -> str:
-    """Return a filled template of ``assets/`` with everything in the one file.
-
-    All values are escaped, and a policy lets nothing run but `scripts` and `styles`.
-    """
+    """Return a template of ``assets/`` filled and escaped; a policy runs only these scripts."""
     codes, looks = [_asset(each) for each in scripts], [_asset(each) for each in styles]
     policy = (
         f"default-src 'none'; script-src {_hashes(codes)}; style-src {_hashes(looks)}; "
@@ -100,10 +97,7 @@ _MOST_BOXES = 40_000
 def pack_series(
     result: Result, mask: Film | None, events: Sequence[SceneEvent], progress: ProgressCallback
 ) -> dict[str, Any]:
-    """Pack frame numbers, times in microseconds, and curves of the frames that are drawn.
-
-    The mask is decoded once. The peaks of `events` are drawn however many frames there are.
-    """
+    """Pack frame numbers, times in microseconds, and curves; all peaks of `events` are drawn."""
     table, n = result.table, result.numbers.size
     curves: dict[str, NDArray[np.float64]] = {}
     outliers = doubtful = np.zeros(n, dtype=bool)
@@ -214,10 +208,7 @@ class DrawnTrack(NamedTuple):
 
 
 def time_color(share: float) -> str:
-    """Return the colour of a time, from 0 for the first frame to 1 for the last.
-
-    Of viridis, which people with any colour vision read in the same order.
-    """
+    """Return viridis, read in one order by anybody, for a time from 0, the first frame, to 1."""
     return str(to_hex(colormaps["viridis"](share)))
 
 
@@ -367,10 +358,7 @@ def make_page(
 
 
 def _activity(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of activity.csv as charts: the minutes of the picture, then of each region.
-
-    The minutes of a film that is long for a page are thinned out to those of most foreground.
-    """
+    """Return charts of activity.csv by region; of long films the minutes of most foreground."""
     if not path.is_file():
         return []
     charts: dict[str, list[dict[str, Any]]] = defaultdict(list)

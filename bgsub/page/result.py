@@ -79,10 +79,7 @@ def _option(one: Field[Any], value: Any) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a run left, read: its run.json, and the frames that it used by number and second.
-
-    The table of their errors is there where the run fitted them; objects are in order of time.
-    """
+    """What a run left: run.json, frames by number and second, errors if fitted, objects."""
 
     folder: Path
     manifest: Mapping[str, Any]
@@ -173,10 +170,7 @@ def read_result(
 
 
 def frames_used(manifest: Mapping[str, Any]) -> list[int]:
-    """Return the numbers of the frames that a run used, where no table has them.
-
-    Where they are not a number of frames apart, as with a time between them, they are so nearly.
-    """
+    """Return the numbers of the used frames without a table: nearly, if times part them."""
     bad = {int(each["frame"]) for each in manifest.get("bad_frames", [])}
     every = manifest["options"]["source"].get("every")
     step = int(every) if str(every).isdecimal() else 1

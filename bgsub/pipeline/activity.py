@@ -101,10 +101,7 @@ class ActivityOutput(Sink):
 
 
 def write_heatmap(folder: Path, counts: NDArray[Any], frames: int) -> None:
-    """Write heatmap.npy, the share of frames in which each pixel was foreground, and its picture.
-
-    The picture is drawn over the background.png of the folder.
-    """
+    """Write heatmap.npy, each pixel's share of foreground, and heatmap.png, over background.png."""
     share = (counts / max(frames, 1)).astype(np.float32)
     path = folder / "heatmap.npy"
     try:

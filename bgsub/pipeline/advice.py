@@ -198,11 +198,7 @@ _NUMBERS_SHOWN = 8
 def damage_findings(
     facts: Mapping[str, Any], decoded: int, on_bad_frame: OnBadFrame, *, is_fitted: bool
 ) -> list[str]:
-    """Return how many frames were damaged, and how many may be wrong; a line each if any.
-
-    The facts are those of `source_facts` when all of the source has been read. Without a fit, the
-    background was known from before.
-    """
+    """Return how many frames were damaged and how many may be wrong, by complete `source_facts`."""
     lines = []
     damaged, suspect = [bad["frame"] for bad in facts["bad_frames"]], numbers_in(facts)
     if damaged:

@@ -132,10 +132,7 @@ def _displacement(one: _Luma, other: _Luma) -> tuple[float, float, bool]:
 
 
 def _is_of_all(one: _Luma, other: _Luma, x: float, y: float) -> bool:
-    """Return whether a displacement is that of most parts of a picture, of those that tell.
-
-    In whole pixels: between them noise is averaged, and any place would seem to fit better.
-    """
+    """Return whether most parts that tell have moved so, in whole pixels, which blur no noise."""
     shift = (min(max(round(v), 1 - n), n - 1) for v, n in zip((y, x), one.shape, strict=True))
     rows, columns = (
         (slice(max(by, 0), side + min(by, 0)), slice(max(-by, 0), side + min(-by, 0)))

@@ -130,10 +130,7 @@ def video_kind(output: str, video_format: SinkKind) -> SinkKind:
 def open_input(
     footage: Footage, options: RunOptions, like: BackgroundModel | None = None
 ) -> FrameSource:
-    """Open an input in the layout that the outputs need, or in that of a model.
-
-    Outputs, format, kind of masks and all options of the source decide together: hence all options.
-    """
+    """Open an input in the layout that all options together ask for, or in that of a model."""
     wanted, exact = dict(vars(options.source)), options.format != "mp4"
     kind = SEGMENTERS[options.mask_model]
     if like is not None:
@@ -263,10 +260,7 @@ def memory_limit(memory: str | None, jobs: int) -> int:
 
 
 def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> Plan:
-    """Choose where the frames of a run will be, before any of them is read, and say why.
-
-    Some borrowed frames are fitted with them. MemoryLimitError if the limit cannot be kept.
-    """
+    """Choose where frames will be, before any is read, and say why; MemoryLimitError if nowhere."""
     frames = source.frames_estimate
     if frames is None:
         frames = sum(1 for _ in source)

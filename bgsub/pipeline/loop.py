@@ -75,10 +75,7 @@ class SceneFrame(FrameView):
 
 
 class Sink:
-    """Something that is made of the frames of a video: a file, a table, a count.
-
-    `needs` is what it reads of a frame besides `picture`, `number` and `time_s`.
-    """
+    """What is made of a video's frames; `needs` is what it reads besides picture, number, time."""
 
     needs: frozenset[Need] = frozenset()
 
@@ -185,10 +182,7 @@ class Loop:
         self._before = frames[-1]
 
     def _reconstruct(self, frames: list[SceneFrame], block: FrameBlock) -> None:
-        """Compute backgrounds of frames, from the pixels outside their masks where these are known.
-
-        That takes a matrix product of all frames of a block.
-        """
+        """Compute backgrounds of a block in one product, from outside the masks where known."""
         model, backdrop, workers = self.scene.background, self._backdrop, self._workers
         coefficients = block.coefficients
         if model is None or coefficients is None or workers is None:

@@ -160,10 +160,7 @@ def _refuse_constant(name: str) -> float:
 
 
 def recorded_path(manifest: Mapping[str, Any], typed: str | None) -> str | None:
-    """Find a path that a run was given again, from whatever folder this is.
-
-    As it was typed where nothing is there any more.
-    """
+    """Find a recorded path from any folder; as it was typed where nothing is there any more."""
     if typed is None or "directory" not in manifest:
         return typed
     there = os.path.normpath(Path(manifest["directory"]) / typed)

@@ -151,10 +151,7 @@ def finish(
     facts: dict[str, Any],
     fit_hints: Iterable[str] = (),
 ) -> RunResult:
-    """Write the tables, and the manifest last; there is no table where no frame was fitted.
-
-    It records all options, so that the run can be repeated.
-    """
+    """Write the tables, and the manifest last; no table where no frame was fitted."""
     source, options = outputs.source, outputs.options
     with watch.stage("plot"):
         events = [] if table is None else _write_errors(outputs, table)
@@ -234,10 +231,7 @@ def commit(
     *,
     with_page: bool,
 ) -> RunResult:
-    """Write the page, if it is asked for, and the manifest, and put all results in place.
-
-    A manifest that could not be read again is refused before.
-    """
+    """Write the page if asked for, check the manifest, and put all results in place."""
     manifest = manifests.check_facts(manifest)
     if with_page:
         from bgsub.page.pages import encode_page, make_page

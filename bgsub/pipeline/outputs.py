@@ -237,10 +237,7 @@ class FrameOutputs:
     def write(
         self, blocks: Iterable[FrameBlock], total: int | None, progress: ProgressCallback
     ) -> None:
-        """Pass the frames of some blocks to all sinks, if there are any, and finish these.
-
-        Files are finished side by side; each is read again and its frames are counted.
-        """
+        """Pass frames to all sinks, and finish these side by side; each file is read again."""
         needs: set[Need] = set().union(*(sink.needs for sink in self.sinks))
         loop = Loop(self.scene, self._workers, needs, self.options.still_objects)
         stage = "write" if self.sinks else "errors"
@@ -305,10 +302,7 @@ class FrameOutputs:
         return facts
 
     def object_facts(self, events: Sequence[Event]) -> dict[str, Any]:
-        """Write the tables of objects, where any are followed, and return what was found.
-
-        The events are those of whole frames.
-        """
+        """Write the tables of objects, with events of whole frames, and return what was found."""
         if self.objects is None:
             return {}
         from bgsub.pipeline.objects import object_facts

@@ -59,10 +59,7 @@ def is_output_name(name: str) -> bool:
 
 
 def earlier_outputs(path: Path) -> dict[str, Facts]:
-    """Read what the manifest in a folder says that an earlier run wrote.
-
-    OutputError if that file is not one of ours.
-    """
+    """Read what the run.json in a folder says was written; OutputError if it is not one of ours."""
     foreign = (
         f"{path / MANIFEST}: was not written by this version of bgsub; move it away or choose "
         "another --out"
@@ -316,10 +313,7 @@ def _check_free(path: Path) -> None:
 def _put_in_place(
     path: Path, staging: Path, names: Iterable[str], earlier: Mapping[str, Facts]
 ) -> None:
-    """Exchange results for those that are whole in another folder; goes on where a kill ended it.
-
-    If that cannot be done, it raises, and all is as it was before.
-    """
+    """Exchange results for whole ones, even where a kill ended it; undo all if that fails."""
     replaced = staging / _REPLACED
     replaced.mkdir(exist_ok=True)
     sync(staging)

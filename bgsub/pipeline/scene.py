@@ -105,10 +105,7 @@ def learn_scene(
     workers: Workers,
     progress: ProgressCallback,
 ) -> LearnedScene:
-    """Pass the fitted frames once, to everything that learns from them.
-
-    UsageError if there is a single one, of which nobody could say what is foreground.
-    """
+    """Pass the fitted frames once to all that learns from them; UsageError for a single one."""
     layout, total = source.layout, store.fit_numbers.size
     if total < 2:
         message = f"{source.name}: 1 frame is selected, but a background takes 2"
@@ -155,10 +152,7 @@ def learn_scene(
 def saved_scene(
     model: BackgroundModel, options: RunOptions, layout: Layout | None = None
 ) -> LearnedScene:
-    """Return the scene of a saved model, with masks drawn as the options say.
-
-    The layout is that of the frames, which may have chroma as well.
-    """
+    """Return a model's scene for frames of a layout, which may have chroma as well."""
     segmenter = saved_kind(model, options.threshold).saved(
         model, mask_options(options, float(model.geometry.get("scale", 1.0)))
     )

@@ -68,10 +68,7 @@ def empty_scene(
 
 
 def frames_looked_at(height: int, width: int) -> int:
-    """Return the number of frames that a picture of the empty scene is made of, at most.
-
-    More where they are small: they make the median of a place whose light flickers steadier.
-    """
+    """Return the most frames to look at: more of small ones, against flickering light."""
     return max(full_frames(height, width), min(MOST_FRAMES, _PICTURES // (3 * height * width)))
 
 

@@ -348,10 +348,7 @@ _TICK = 0.04  # of the height of the axes: borders by length alone, where there 
 
 
 def _draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:
-    """Draw where segments begin, with the reason where it is another than the length.
-
-    Where there are many, lines would hide the curves: those without a reason are ticks.
-    """
+    """Draw where segments begin, with reasons; of many, those without one are ticks."""
     first, last = panels[0].get_xlim()
     before = -1.0
     look: dict[str, Any] = {"color": _BORDER, "linewidth": 1.0, "linestyle": (0, (2, 2))}

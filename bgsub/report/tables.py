@@ -67,10 +67,7 @@ def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: A
 
 
 def values_text(columns: Sequence[str], rows: Sequence[Row], *, width: int | None = None) -> str:
-    """Return columns for people, numbers to the right; those without any value are left out.
-
-    With a width, long words take several lines, with an empty one between the rows.
-    """
+    """Return the columns that hold values, for people; cells wrap if a width is given."""
     columns = [
         name for name in columns if not rows or any(row[name] not in {None, ""} for row in rows)
     ]
@@ -234,10 +231,7 @@ def list_sightings(form: str, events: Sequence[SceneEvent], name: str) -> str:
 
 
 def _frames(form: str, events: Sequence[Event | SceneEvent], numbers: Sequence[int]) -> str:
-    """Return the number of every frame in an event, one a line, or a filter for ``ffmpeg -vf``.
-
-    The filter leaves these frames and nothing else; FFmpeg counts them from 0.
-    """
+    """Return the frames of events, one a line, or a filter for ``ffmpeg -vf`` that leaves these."""
     spans = [(event.first_frame, event.last_frame) for event in events]
     if form == "frames":
         parts = (numbers[bisect_left(numbers, a) : bisect_right(numbers, b)] for a, b in spans)

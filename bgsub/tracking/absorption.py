@@ -92,10 +92,7 @@ class Absorber:
     def _remember(
         self, y: NDArray[np.intp], x: NDArray[np.intp], colors: Bytes, now: float, step: float
     ) -> NDArray[np.bool_]:
-        """Add to the time of pixels that show their colour, and take from that of the others.
-
-        Returns which ones show it.
-        """
+        """Add to the time of pixels that show their colour, take from others; return which do."""
         known = self._colors[y, x]
         alike = cv2.absdiff(known, colors).max(axis=1) <= _ALIKE
         away = now - self._shown[y, x] - step  # it was background since it was seen here last

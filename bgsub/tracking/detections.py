@@ -107,10 +107,7 @@ def find_detections(
 def with_weak_regions(
     mask: Bytes, scores: NDArray[np.uint8] | NDArray[np.uint16], score_level: int = 1
 ) -> Bytes:
-    """Return a mask with the regions that were too small for it, but for those beside larger ones.
-
-    Arguments as for `find_detections`.
-    """
+    """Return a mask with the regions that were too small for it, but those beside larger ones."""
     level = _EVEN if scores.dtype == np.uint8 else score_level
     raw = (scores >= level).view(np.uint8) * np.uint8(255)
     outlines, _ = _outlines(raw, cv2.RETR_EXTERNAL)

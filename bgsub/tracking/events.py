@@ -68,10 +68,7 @@ class SceneEvent:
 
 
 class EventCollector:
-    """Group the objects of frames into events, as the frames come.
-
-    Events with at most `merge_gap_s` between them become one.
-    """
+    """Group objects into events, frame by frame; those at most `merge_gap_s` apart are one."""
 
     def __init__(self, merge_gap_s: float = 1.0) -> None:
         self._gap = merge_gap_s
@@ -107,10 +104,7 @@ class EventCollector:
 
 
 def with_frame_events(objects: Sequence[SceneEvent], frames: Sequence[Event]) -> list[SceneEvent]:
-    """Join events of objects with those of whole frames that overlap them in time.
-
-    They are in order of time, numbered anew; events that a frame event bridges become one.
-    """
+    """Join events of objects with those of whole frames that overlap or bridge them in time."""
     plain = [
         SceneEvent(
             *(0, "frame", each.first_frame, each.last_frame, each.start_s, each.end_s),

@@ -122,11 +122,7 @@ class _Way:
 
 
 class Feedback:
-    """Recognise tracks that are like examples of what is no object, as their frames come.
-
-    `size` is width and height of the pictures in which the tracks are, `name` the file of the
-    examples.
-    """
+    """Recognise tracks, in pictures of a `size`, that are like examples of a file, its `name`."""
 
     def __init__(self, examples: Sequence[Example], size: tuple[int, int], name: str = "") -> None:
         self._examples = [each.scaled(size) for each in examples]

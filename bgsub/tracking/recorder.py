@@ -136,10 +136,7 @@ class ObjectTables:
                 del self._going[number]
 
     def finish(self, frame_events: Sequence[Event] = (), end_s: float = 0.0) -> Recorded:
-        """End all tracks and write the other tables, with events of whole frames.
-
-        `end_s` is the time of the last frame, whether it shows objects or not.
-        """
+        """End all tracks and write the other tables, with events of whole frames."""
         self.close()
         ended = [recorder.summary() for recorder in self._going.values()]
         tracks = sorted([*self._over, *ended], key=lambda track: track.track)
@@ -200,10 +197,7 @@ class ObjectRecorder:
         score_level: int = 1,
         **pictures: Bytes | None,
     ) -> list[Detection]:
-        """Find the regions of a mask that may be objects; in any thread, frames in any order.
-
-        The arguments are those of `find_detections`.
-        """
+        """Find the regions of a mask that may be objects, by `find_detections`; in any thread."""
         across, down = self.view.scale
         least, most = self.options.min_area or 0, self.options.max_area
         if scores is not None and self.options.min_area is None:

@@ -62,10 +62,7 @@ class Line:
 def check_inside(
     name: str, size: tuple[int, int], regions: Sequence[Region], lines: Sequence[Line] = ()
 ) -> None:
-    """Raise UsageError for regions and lines in which nothing can ever be, as of another video.
-
-    They lie outside of the input's pictures of this width and height, or cover less than a pixel.
-    """
+    """Raise UsageError for what lies outside of the pictures or covers less than a pixel."""
     shapes = [("region", region.name, region.polygon) for region in regions]
     shapes += [("line", line.name, np.array([line.start, line.end])) for line in lines]
     for kind, own, points in shapes:
@@ -128,10 +125,7 @@ class _Visits:
 
 
 class RegionCounter:
-    """Count entries, exits, dwell and crossings, as the frames come.
-
-    A track that was not seen for `max_gap_s` has left the region that it was in.
-    """
+    """Count entries, exits, dwell and crossings; who is not seen for `max_gap_s` has left."""
 
     def __init__(
         self, regions: Sequence[Region], lines: Sequence[Line], *, max_gap_s: float = 1.0
