@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError, plural
 from bgsub.evaluation import EvaluationOptions
-from bgsub.evaluation.masks import (
-    classify,
-    footage_numbers,
-    match,
-    open_masks,
-    open_truth,
-    to_8_bit,
-)
+from bgsub.evaluation import masks as files
 from bgsub.evaluation.measures import UNSCORED, Counts, ScoreCurve, mean_measures
 from bgsub.options import ProgressCallback, no_progress
 from bgsub.video.frames import in_color
@@ -119,12 +112,12 @@ class SequenceScore:
 
     def __init__(self, pair: Pair, options: EvaluationOptions, progress: ProgressCallback) -> None:
         self.pair, self.options, self._progress = pair, options, progress
-        self.masks = masks = open_masks(pair.masks, "scores" if options.scores else "mask")
-        self.truth = truth = open_truth(pair.truth)
+        self.masks = masks = files.open_masks(pair.masks, "scores" if options.scores else "mask")
+        self.truth = truth = files.open_truth(pair.truth)
         self._truth_threshold = options.truth_threshold
         if truth.of_run and options.truth_threshold is None:
             self._truth_threshold = _MASK_THRESHOLD  # videos of masks are compressed
-        self.matching = match(
+        self.matching = files.match(
             masks, truth, offset=pair.offset, footage=pair.footage, common=options.common
         )
         self.name = pair.name or truth.name
@@ -177,7 +170,7 @@ class SequenceScore:
             truth_label = truths.label(at_truths[index])
             image = self._fitted(mask, truth.shape, masks.label(at_masks[index]), truth_label)
             self._highest = max(self._highest, int(image.max(initial=0)))
-            classes = classify(truth, truth_label, self._truth_threshold)
+            classes = files.classify(truth, truth_label, self._truth_threshold)
             roi = self.truth.roi
             if roi is not None:
                 if roi.shape != classes.shape:
@@ -203,7 +196,7 @@ class SequenceScore:
             message = f"{mask_label}: has {8 * mask.itemsize} bits, others of {self.masks.path}"
             raise InputError(f"{message} have {8 * self.dtype.itemsize}; write all alike")
         self.dtype = mask.dtype
-        return mask if self.options.scores else to_8_bit(mask)
+        return mask if self.options.scores else files.to_8_bit(mask)
 
     def _add_notes(self) -> None:
         if self._was_padded:
@@ -232,7 +225,7 @@ def footage_frames(one: SequenceScore) -> dict[int, NDArray[np.uint8]]:
     if one.footage is None or not one.worst:
         return {}
     places = {bad.frame: bad.frame for bad in one.worst}  # place in the footage by frame number
-    names = footage_numbers(one.footage)
+    names = files.footage_numbers(one.footage)
     if one.masks.is_named and names is not None:
         places = {int(name): at for at, name in enumerate(names, 1) if name in places}
     elif one.masks.counts_from_0:

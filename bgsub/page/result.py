@@ -17,7 +17,6 @@ from bgsub.options import (
     DEFAULT_OUTPUTS,
     EXTRA_OUTPUTS,
     OUTPUTS,
-    Declared,
     RunOptions,
     declaration,
     declared_fields,
@@ -37,23 +36,24 @@ def command_line(manifest: Mapping[str, Any]) -> str | None:
     path = manifest["input"]["path"]
     if path is None:
         return None
-    options = RunOptions.from_json({**manifest["options"], "temp": None})
     command = manifest.get("command", "run")
     operands = [str(manifest.get("model", "model.npz"))] if command == "apply" else []
     operands.append(str(path))
     # An operand must not be taken for an option.
     words = ["bgsub", command, *(f"./{one}" if one.startswith("-") else one for one in operands)]
-    for one, value in _changed_options(options.source) + _changed_options(options):
+    for one, value in _changed_options(manifest):
         words += _output_words(value) if one.name == "outputs" else _option(one, value)
     return shlex.join([*words, "--out", "again/"])
 
 
-def _changed_options(options: Declared) -> list[tuple[Field[Any], Any]]:
+def _changed_options(manifest: Mapping[str, Any]) -> list[tuple[Field[Any], Any]]:
     """List the options that differ from their defaults, with their values, in their order."""
+    options = RunOptions.from_json({**manifest["options"], "temp": None})
     return [
-        (one, getattr(options, one.name))
-        for one in declared_fields(type(options))
-        if declaration(one).repeated and getattr(options, one.name) != one.default
+        (one, getattr(some, one.name))
+        for some in (options.source, options)
+        for one in declared_fields(type(some))
+        if declaration(one).repeated and getattr(some, one.name) != one.default
     ]
 
 
@@ -208,18 +208,15 @@ def cautions(manifest: Mapping[str, Any]) -> list[str]:
 
 def option_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """List the options that were given: name, value, what it does."""
-    options = RunOptions.from_json({**manifest["options"], "temp": None})
-    changed = _changed_options(options.source) + _changed_options(options)
-    rows = [
-        (flag(one), _text(value), declaration(one).help)
-        for one, value in changed
-        if one.name != "outputs"
-    ]
-    if options.outputs != DEFAULT_OUTPUTS:
-        name, *words = _output_words(options.outputs)
-        named = name == "--only"
-        rows.append((name if named else " ".join([name, *words]), words[0] if named else "", ""))
-    return rows
+    rows, outputs = [], []
+    for one, value in _changed_options(manifest):
+        if one.name != "outputs":
+            rows.append((flag(one), _text(value), declaration(one).help))
+            continue
+        name, *words = _output_words(value)
+        only = name == "--only"
+        outputs = [(name, words[0], "") if only else (" ".join([name, *words]), "", "")]
+    return rows + outputs
 
 
 def fact_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -13,20 +13,9 @@ from bgsub.errors import BgsubWarning
 from bgsub.fit.memory import Plan
 from bgsub.fit.store import FrameBlock, FrameStore, decoded_blocks
 from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions, no_progress
+from bgsub.pipeline import inputs
 from bgsub.pipeline.advice import damage_findings, fit_hints, fit_notes
-from bgsub.pipeline.inputs import (
-    Stretch,
-    StrPath,
-    fitted_at_most,
-    load_for,
-    model_for,
-    needs_fit,
-    needs_objects,
-    open_input,
-    output_name,
-    output_names,
-    plan_run,
-)
+from bgsub.pipeline.inputs import Stretch, StrPath
 from bgsub.pipeline.loop import Loop
 from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.outcome import RunResult, finish, fit_facts, source_facts
@@ -60,7 +49,7 @@ def run(
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
     with (
-        ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
+        ResultsDirectory(Path(out), inputs.output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
         source = _opened(footage, options, workers)
@@ -76,7 +65,7 @@ def run(
 
                 used, kind = fit.estimator.n_components, options.plot_format
                 data = render_spectrum(fit.rank, used, title=source.name, plot_format=kind)
-                results.write(output_name("spectrum", options), data)
+                results.write(inputs.output_name("spectrum", options), data)
             if "model" in options.outputs and scene.background is not None:
                 scene.background.save(results.stage("model.npz"))
             with (
@@ -128,19 +117,19 @@ def apply(
 
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
-    model = load_for(model_path, options)
+    model = inputs.load_for(model_path, options)
     if model.local is None:
         idle = [options.as_given(name) for name in options.changed() & OF_LOCAL]
         if idle:
             message = f"a model whose masks are the formula's makes nothing of {', '.join(idle)}"
             warnings.warn(message, BgsubWarning, stacklevel=2)
     with (
-        ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
+        ResultsDirectory(Path(out), inputs.output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
-        source = open_input(footage, options, like=model)
+        source = inputs.open_input(footage, options, like=model)
         watched = _object_options(options, source)
-        model = model_for(model, source, model_path)
+        model = inputs.model_for(model, source, model_path)
         scene = saved_scene(model, options, source.layout)
         identity = workers.submit(input_identity, footage)
         scores = FrameScores(scene, workers)
@@ -270,10 +259,10 @@ def model_errors(
     from bgsub.pipeline.scoring import FrameScores
 
     options, progress = options or RunOptions(), progress or no_progress
-    model = load_for(model_path, options)
+    model = inputs.load_for(model_path, options)
     with Workers(options.threads, options.jobs) as workers:
-        source = open_input(footage, options, like=model)
-        model = model_for(model, source, model_path)
+        source = inputs.open_input(footage, options, like=model)
+        model = inputs.model_for(model, source, model_path)
         scores, done = FrameScores(saved_scene(model, options), workers), 0
         for block in scores.blocks(decoded_blocks(source)):
             done += len(block.rows)
@@ -318,9 +307,9 @@ class _Learned:
 
 def _opened(footage: Footage, options: RunOptions, workers: Workers) -> FrameSource:
     """Open an input, while the libraries of a fit and of tracks begin to be imported."""
-    wanted = ["scipy.linalg"] * needs_fit(options) + ["scipy.optimize"] * needs_objects(options)
-    workers.load(*wanted)
-    return open_input(footage, options)
+    fits, follows = inputs.needs_fit(options), inputs.needs_objects(options)
+    workers.load(*["scipy.linalg"] * fits, *["scipy.optimize"] * follows)
+    return inputs.open_input(footage, options)
 
 
 @contextlib.contextmanager
@@ -336,11 +325,11 @@ def _learned(
     """Read the frames of an input, fit them if that is wanted, and learn their scene."""
     watch = watch or Stopwatch()
     borrowed = None if stretch is None else stretch.enter(source, footage, options)
-    plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
-    fits = needs_fit(options)
+    plan = inputs.plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
+    fits = inputs.needs_fit(options)
     kept: dict[str, Any] = {"seed": options.seed, "temp": options.temp, "borrowed": borrowed}
     with watch.stage("decode"):
-        fitted = None if fits else fitted_at_most(options)
+        fitted = None if fits else inputs.fitted_at_most(options)
         store = FrameStore(source, plan, progress=progress, fitted=fitted, **kept)
     with store:
         fit = scores = None
@@ -360,7 +349,7 @@ def _learned(
 
 def _object_options(options: RunOptions, source: FrameSource) -> ObjectOptions | None:
     """Take the options of objects, where any are followed; in their regions something can be."""
-    if not needs_objects(options):
+    if not inputs.needs_objects(options):
         return None
     from bgsub.pipeline.objects import object_options
     from bgsub.tracking.regions import check_inside

@@ -389,11 +389,7 @@ def _add_title(axes: Axes, title: str, table: ErrorTable, film: Film | None, eve
 
 
 def render_spectrum(
-    choice: RankChoice,
-    used: int,
-    *,
-    title: str,
-    plot_format: PlotFormat = "png",
+    choice: RankChoice, used: int, *, title: str, plot_format: PlotFormat = "png"
 ) -> bytes:
     """Draw the spectrum of the inliers and the sum that the rank maximises; return the file.
 

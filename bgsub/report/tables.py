@@ -89,14 +89,7 @@ def values_text(columns: Sequence[str], rows: Sequence[Row], *, width: int | Non
 
 
 def align(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
-    """Put cells under each other in columns, those of some columns to the right.
-
-    Examples
-    --------
-    >>> print(align([("name", "n"), ("a", "10")], [False, True]), end="")
-    name   n
-    a     10
-    """
+    """Put cells under each other in columns, those of some columns to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "".join(_aligned(line, widths, right) for line in lines)
 
