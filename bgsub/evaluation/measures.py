@@ -117,11 +117,7 @@ class ScoreCurve:
         return Counts(tp, fp, int(self.positives.sum()) - tp, int(self.negatives.sum()) - fp)
 
     def best_threshold(self) -> int:
-        """Return the threshold of the highest F-measure, the highest of equals.
-
-        Where the truth holds no foreground, none is higher than any other: then it is one above the
-        highest score, which marks nothing.
-        """
+        """Return the highest threshold of best F; above all scores if there is no foreground."""
         levels, tp, fp = self._marked()
         positives = int(self.positives.sum())
         if not positives:

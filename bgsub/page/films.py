@@ -75,11 +75,7 @@ class Film:
         }
 
     def pictures(self, places: Sequence[int]) -> Iterator[tuple[int, Bytes]]:
-        """Yield places, increasing from 0, with their pictures, (h, w, 3) in RGB.
-
-        What cannot be decoded is missing. Decodes from the key frame before each place: of a video
-        of bgsub's, 2 s at most.
-        """
+        """Yield places, increasing from 0, and what decodes of their pictures, (h, w, 3) in RGB."""
         near = int(_NEAR_S / float(self.base))
         with pyav.open_input(self.path.absolute()) as container:
             stream = container.streams.video[0]
@@ -141,11 +137,7 @@ def open_film(path: Path, *, any_kind: bool = False) -> Film | None:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A view of a page: a film of the frames that the run used, or the reason why there is none.
-
-    Stills are made of an `unplayed` one, which browsers do not play. A view that the run did not
-    write is absent: the page does without.
-    """
+    """A view of a page: a film of the frames, or why none; stills of an `unplayed` one."""
 
     view: View
     film: Film | None
@@ -482,11 +474,7 @@ class FramePictures:
 def read_frame(
     folder: Path, manifest: Mapping[str, Any], number: int, footage: str | None
 ) -> FramePictures:
-    """Read the pictures of a frame, by its number from 1 in the input.
-
-    Videos of a run are sought. Of other footage all frames before it are decoded; where it is gone,
-    input.mp4 is read if the run wrote one.
-    """
+    """Read the pictures of frame `number`, from 1; footage is decoded up to it."""
     result = read_result(folder, manifest)
     place = result.place(number)
     if result.numbers[place] != number:

@@ -115,11 +115,7 @@ def write_heatmap(folder: Path, counts: NDArray[Any], frames: int) -> None:
 
 
 def draw_heatmap(share: NDArray[np.float32], scene: Bytes) -> Bytes:
-    """Draw a heat map over a grey picture of the scene, with its scale below.
-
-    Colours go by the square root of the share, so that places where somebody passes can be told
-    beside one where something stands.
-    """
+    """Draw a heat map over a picture, by the root of the share, which shows who passes too."""
     top = max(float(share.max()), 1e-6)
     level = np.sqrt(share / top)
     grey = scene if scene.ndim == 2 else cv2.cvtColor(scene, cv2.COLOR_BGR2GRAY)

@@ -187,10 +187,7 @@ def load_for(path: StrPath, options: RunOptions) -> BackgroundModel:
 
 
 def model_for(model: BackgroundModel, source: FrameSource, model_path: StrPath) -> BackgroundModel:
-    """Return the model with the pixels to be ignored in this footage, if it names any of its own.
-
-    InputError unless the footage has the size and kind of the model.
-    """
+    """Return the model with the pixels to ignore; InputError for another size or kind of video."""
     ours, theirs = model.layout, source.layout
     if (ours.width, ours.height) != (theirs.width, theirs.height):
         message = (

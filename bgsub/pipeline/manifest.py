@@ -108,11 +108,7 @@ def peak_memory() -> int | None:
 
 
 def load_manifest(folder: Path) -> dict[str, Any]:
-    """Read the run.json of a results folder (or that file itself).
-
-    That of `bgsub run` and `bgsub apply` has values as `RUN` says. InputError if it is missing or
-    is not a manifest of bgsub.
-    """
+    """Read the run.json of a results folder, or that file; InputError if it is none of bgsub."""
     check_plain(folder)
     path = folder / MANIFEST if folder.is_dir() else folder
     if path != folder and not path.exists():

@@ -173,7 +173,8 @@ class FrameOutputs:
             self._abort()
             raise
         if any(video.needs & {"mask", "scores"} for video in self._videos.values()):
-            self.statistics, self.camera = MaskStatistics(scene.n_inside), CameraWatch()
+            inside = scene.layout.pixels if scene.inside is None else np.count_nonzero(scene.inside)
+            self.statistics, self.camera = MaskStatistics(int(inside)), CameraWatch()
             self.sinks += [self.statistics, self.camera]
 
     def _open_tables(self, watched: ObjectOptions | None) -> None:
@@ -314,11 +315,7 @@ class FrameOutputs:
 
 
 class Preview(NamedTuple):
-    """One picture of a preview: four panels by caption, all of one size, and a line above them.
-
-    An outlier has a red bar and the word OUTLIER, so that the mark does not rest on its colour
-    alone.
-    """
+    """A picture of a preview: four panels by caption, of one size; an outlier is named, too."""
 
     panels: dict[str, Bytes]
     text: str

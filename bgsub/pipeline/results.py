@@ -50,11 +50,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def is_output_name(name: str) -> bool:
-    """Return whether a command of bgsub writes a file or a folder of pictures of that name.
-
-    A run.json names what a run with --force may remove. Anybody may have put it there, so that
-    nothing but these names counts; a command that writes another one has to add it here.
-    """
+    """Return whether bgsub writes that name: --force trusts no other name in a run.json."""
     return _OURS.fullmatch(name) is not None
 
 
@@ -272,11 +268,7 @@ def has_results(path: Path) -> bool:
 
 
 def recover(path: Path) -> None:
-    """Clear up what killed runs left in a results folder, and say so.
-
-    Results that were whole and about to be put in place are; all else is removed. What another
-    process is working on, or another user left, stays.
-    """
+    """Put whole results of killed runs in place, remove what else these left, and say so."""
     if not path.is_dir():
         return
     with alone_in(path) as is_alone:

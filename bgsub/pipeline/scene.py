@@ -47,11 +47,6 @@ class LearnedScene:
     measured: NDArray[np.float64] | None = None
 
     @property
-    def n_inside(self) -> int:
-        """Pixels that can be foreground."""
-        return self.layout.pixels if self.inside is None else int(np.count_nonzero(self.inside))
-
-    @property
     def local(self) -> Scene | None:
         """Hypotheses of the background; None where masks are made without."""
         return None if self.segmenter is None else self.segmenter.scene

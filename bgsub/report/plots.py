@@ -391,11 +391,7 @@ def _add_title(axes: Axes, title: str, table: ErrorTable, film: Film | None, eve
 def render_spectrum(
     choice: RankChoice, used: int, *, title: str, plot_format: PlotFormat = "png"
 ) -> bytes:
-    """Draw the spectrum of the inliers and the sum that the rank maximises; return the file.
-
-    `used` is the k of the fit, which is that of the choice unless another was asked for. A PNG file
-    has 900 × 400 pixels.
-    """
+    """Draw the inliers' spectrum and the sum that the rank maximises, and the k that is `used`."""
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)

@@ -65,9 +65,8 @@ def letter_height(canvas: Bytes) -> int:
 def _plate(canvas: Bytes, text: str) -> tuple[int, int]:
     """Width and height of the plate of a text."""
     height = letter_height(canvas)
-    scale = height / 22
+    scale, pad = height / 22, max(2, height // 6)
     (wide, high), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, max(1, round(scale)))
-    pad = max(2, height // 6)
     return wide + 2 * pad, high + 2 * pad
 
 
@@ -78,11 +77,7 @@ def write_on_plate(
     ink: tuple[int, int, int],
     paper: tuple[int, int, int],
 ) -> None:
-    """Write an ASCII text on a plate of one colour, on the picture itself.
-
-    `corner` is the lower left one of the plate, which is moved to the left where there is no room;
-    `ink` and `paper` are BGR.
-    """
+    """Write ASCII on a plate with a lower left corner, moved to where there is room; BGR."""
     height = letter_height(canvas)
     scale, pad = height / 22, max(2, height // 6)
     wide, high = _plate(canvas, text)

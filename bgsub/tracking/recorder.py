@@ -22,11 +22,7 @@ from bgsub.video.frames import Bytes
 
 @dataclass(frozen=True)
 class View:
-    """Where the pixels of masks lie in the input's pictures.
-
-    `size` is width and height of these, `region` x, y, width and height of the part that masks of
-    `mask_size` show.
-    """
+    """Where masks of `mask_size` lie in pictures of `size`: in `region`, x, y, width and height."""
 
     size: tuple[int, int]
     region: tuple[int, int, int, int]
@@ -69,15 +65,13 @@ class ObjectOptions:
 
     Areas are in pixels of the input. Without `min_area` there is no limit, but small things make
     events only where they move or stay. An object must have been seen in `min_track` frames, and
-    may be missed for `max_gap_s` and keep its number; events with at most `merge_gap_s` between
-    them become one.
+    may be missed for `max_gap_s` and keep its number.
     """
 
     min_area: int | None = None
     max_area: int | None = None
     min_track: int = 3
     max_gap_s: float = 1.0
-    merge_gap_s: float = 1.0
     regions: tuple[Region, ...] = ()
     lines: tuple[Line, ...] = ()
 
@@ -108,11 +102,10 @@ class ObjectTables:
         self._folder, self._area, self._max_gap_s = folder, area, options.max_gap_s
         self._going: dict[int, TrackRecorder] = {}
         self._over: list[Track] = []
-        self._events = EventCollector(options.merge_gap_s)
+        self._events = EventCollector()
         regions, lines = options.regions, options.lines
-        self._counter: RegionCounter | None = None
-        if regions or lines:
-            self._counter = RegionCounter(regions, lines, max_gap_s=options.max_gap_s)
+        self._is_watched = bool(regions or lines)
+        self._counter = RegionCounter(regions, lines, max_gap_s=options.max_gap_s)
         self._file = (folder / "objects.csv").open("w", encoding="utf-8", newline="")
         self._writer = ObjectsWriter(self._file, regions=bool(regions))
         self._rows = 0
@@ -122,10 +115,9 @@ class ObjectTables:
         if not objects:
             return
         self._events.add(objects)
-        places = [""] * len(objects) if self._counter is None else self._counter.add(objects)
-        for seen, place in zip(objects, places, strict=True):
+        self._rows += len(objects)
+        for seen, place in zip(objects, self._counter.add(objects), strict=True):
             self._writer.add(seen, place)
-            self._rows += 1
             if seen.track in self._going:
                 self._going[seen.track].add(seen)
             else:
@@ -144,7 +136,7 @@ class ObjectTables:
             write_tracks(file, tracks)
         events = with_frame_events(self._events.finish(), frame_events)
         write_events(events, self._folder)
-        if self._counter is not None:
+        if self._is_watched:
             self._counter.end(end_s)
             with (self._folder / "regions.csv").open("w", encoding="utf-8", newline="") as file:
                 self._counter.write(file)

@@ -78,11 +78,7 @@ def check_inside(
 
 
 def read_regions(path: Path) -> list[Region]:
-    """Read named polygons from a JSON file; raises InputError that says what is wrong.
-
-    It holds one object: for each name a list of at least three points ``[x, y]`` in pixels of the
-    input picture.
-    """
+    """Read ``{"name": [[x, y], …], …}``, polygons in pixels of the input; InputError if not."""
     plain = read_json(path, "JSON file", lambda it: it, pairs=partial(_named_once, path))
     if not isinstance(plain, dict) or not plain:
         message = f'{path}: must hold one object, {{"name": [[x, y], …], …}}'

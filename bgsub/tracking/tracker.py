@@ -151,11 +151,7 @@ class _Pair:
 
 
 class Followed(NamedTuple):
-    """Objects of the next frames, each in order of their numbers.
-
-    Those that are shown are late by `LATEST` frames at most, with what is known by then; of those
-    that are settled all is known.
-    """
+    """Objects of frames: shown at most `LATEST` frames late, by what is known, or settled."""
 
     shown: list[list[Observation]]
     settled: list[list[Observation]]
@@ -208,11 +204,7 @@ class Tracker:
         detections: Sequence[Detection],
         picture: Bytes | None = None,
     ) -> Followed:
-        """Take in the detections of the next frame, whose number counts from 1.
-
-        With the picture objects that have merged are told apart by their looks, without it by their
-        motion alone.
-        """
+        """Take in the next frame, from 1; by its picture, merged objects are told apart."""
         self._step_s = 0.0 if self._last is None else time_s - self._last
         step = 1.0 if self._last is None else max(self._step_s * self._rate, 1e-3)
         self._last = time_s
