@@ -71,11 +71,7 @@ def evaluate(
     *,
     progress: ProgressCallback = no_progress,
 ) -> Evaluation:
-    """Compare masks with ground truth.
-
-    Every picture is read once, of scores twice where their threshold is to be found. Memory: some
-    pictures, and one byte a pixel for each frame of `options.worst`.
-    """
+    """Compare masks with ground truth; pictures are read once, of scores twice for a threshold."""
     options = options or EvaluationOptions()
     if not pairs:
         raise UsageError("nothing to evaluate: give masks and their truth")

@@ -106,11 +106,7 @@ def _cvat_box(track: ET.Element, seen: Observation, frame: int, *, outside: bool
 
 
 def write_yolo(run: RunData, path: Path) -> None:
-    """Write a folder of YOLO labels: a text file a frame, boxes by centre and size from 0 to 1.
-
-    File names are those of the pictures, and of a film end with the number of the frame from 1;
-    frames without an object have no file.
-    """
+    """Write YOLO labels: a file for each frame with objects, boxes by centre and size, 0 to 1."""
     path.mkdir()
     (path / "classes.txt").write_text(f"{LABEL}\n", encoding="ascii")
     labels = path / "labels"
@@ -128,11 +124,7 @@ def write_yolo(run: RunData, path: Path) -> None:
 
 
 def write_megadetector(run: RunData, path: Path) -> None:
-    """Write MegaDetector's results, JSON 1.6: a film with frames counted from 0, or each image.
-
-    Files are named as seen from the folder that they are in. Raises UsageError if the rate of the
-    film is not known, which the format asks for.
-    """
+    """Write MegaDetector's JSON 1.6, frames from 0; UsageError for a film of unknown rate."""
 
     def detection(seen: Observation) -> dict[str, Any]:
         x, y, width, height = seen.box

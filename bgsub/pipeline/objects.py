@@ -51,11 +51,7 @@ def object_facts(found: Recorded, feedback: Feedback | None) -> dict[str, Any]:
 
 
 class ObjectsOutput(Sink):
-    """A sink that follows the objects of the masks, and writes their tables into a folder.
-
-    The `listeners` are called for every frame, in order, with its objects in pixels of the mask;
-    these are known some frames later.
-    """
+    """Follows the objects of masks into tables; `listeners` hear of a frame's some later."""
 
     needs = frozenset({"mask", "scores"})
 

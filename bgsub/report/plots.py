@@ -85,11 +85,7 @@ def _shown(name: str) -> str:
 
 @dataclass(frozen=True)
 class Film:
-    """A film in segments, of whose frames and outliers a table of errors is a part, thinned out.
-
-    Borders are the frames at which segments begin, but the first, each with its reason; empty where
-    that is the length alone.
-    """
+    """A film in segments: its frames and outliers, and borders with reasons besides length."""
 
     frames: int
     outliers: int

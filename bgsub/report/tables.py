@@ -43,11 +43,7 @@ _LATEX = str.maketrans(
 
 
 def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: Any) -> str:
-    """Return rows as "table", "csv", "json", "markdown" or "latex".
-
-    None is an empty cell; in CSV true and false are 1 and 0, and numbers have eight digits. The
-    JSON object says the facts besides its ``rows``.
-    """
+    """Return rows as "table", "csv", "json" (with facts), "markdown" or "latex"; None is empty."""
     if form == "table":
         return values_text(columns, rows)
     if form == "csv":

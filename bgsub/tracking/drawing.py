@@ -31,11 +31,7 @@ def enlargement(width: int, height: int) -> int:
 def draw_objects(
     picture: Bytes, objects: Sequence[Observation], *, size: tuple[int, int] | None = None
 ) -> Bytes:
-    """Draw boxes with track numbers on a copy of a picture, (h, w) or (h, w, 3).
-
-    Objects are in pixels of the picture; every box has a dark rim, so that it shows on any ground.
-    `size` is width and height of the result; None enlarges by `enlargement`.
-    """
+    """Draw boxes and track numbers on a copy of a picture, of a `size` or enlarged to read."""
     height, width = picture.shape[:2]
     if size is None:
         size = (enlargement(width, height) * width, enlargement(width, height) * height)

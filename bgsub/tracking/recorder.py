@@ -89,11 +89,7 @@ class Recorded(NamedTuple):
 
 
 class ObjectTables:
-    """Write the tables of objects that are followed already into a folder.
-
-    `area` is x, y, width and height of what was looked at: the picture, or what --roi keeps of it.
-    Memory grows with the number of tracks and events, not with the frames.
-    """
+    """Write tables of objects in an `area` of the input; memory grows with tracks and events."""
 
     def __init__(
         self, folder: Path, area: tuple[int, int, int, int], options: ObjectOptions | None = None
@@ -206,11 +202,7 @@ class ObjectRecorder:
     def add(
         self, frame: int, time_s: float, found: list[Detection], picture: Bytes | None = None
     ) -> list[list[Observation]]:
-        """Take in what `detect` found in the next frame, as `Tracker.update` does.
-
-        Returns the objects of the frames that can be shown by now, in pixels of the input; the
-        tables also get what is known later.
-        """
+        """Take in what `detect` found; return objects of frames that can be shown by now."""
         self.end_s = time_s
         return self._record(self._tracker.update(frame, time_s, found, picture))
 
