@@ -238,11 +238,12 @@ def _of_run(path: str, folder: Path, chosen: Path | None, kind: Kind) -> MaskFil
     pictures = open_grey(str(chosen))
     if "input" not in manifest or "frames" not in manifest:
         raise InputError(f"{folder}: was written by bgsub {manifest['command']}, and has no masks")
-    options, bad = manifest["options"]["source"], manifest["bad_frames"]
+    plain, bad = manifest["options"]["source"], manifest["bad_frames"]
+    options = {name: value for name, value in plain.items() if value is not None}
     table = folder / "errors.csv"
     if table.is_file():
         numbers = read_csv(table).frames
-    elif bad or any(options.get(name) is not None for name in ("start", "every")):
+    elif bad or {*options} & {"start", "every"}:
         message = f"{folder}: has no errors.csv, which numbers the frames of a run that left some"
         raise InputError(f"{message} out; run it again with --only mask,errors")
     else:
@@ -260,8 +261,7 @@ def _of_run(path: str, folder: Path, chosen: Path | None, kind: Kind) -> MaskFil
         numbers,
         name=folder.resolve().name,
         of_run=True,
-        left_out=bool(bad)
-        or any(options.get(one) is not None for one in ("start", "every", "end")),
+        left_out=bool(bad or {*options} & {"start", "every", "end"}),
         footage=footage if footage is not None and is_there(footage) else None,
         size_note=f" (made with {' '.join(resized)})" if resized else "",
     )
@@ -289,11 +289,8 @@ def open_truth(path: str) -> MaskFiles:
         by_folder = not whole.is_dir() and _COUNTS_FROM_0.fullmatch(whole.stem)
         name = whole.parent.name if by_folder else whole.name if whole.is_dir() else whole.stem
         return _plain(path, open_grey(path), name=name or whole.stem)
-    root, folder = place, place
-    if (place / _FOLDER).is_dir():
-        folder = place / _FOLDER
-    elif whole.name == _FOLDER:
-        root = whole.parent
+    root = whole.parent if whole.name == _FOLDER and not (place / _FOLDER).is_dir() else place
+    folder = place / _FOLDER if (place / _FOLDER).is_dir() else place
     files = [file for file in list_directory(folder) if file.stem.lower() != "roi"]
     if not files:
         raise InputError(f"{folder}: holds no images of ground truth; check the path")
@@ -439,11 +436,9 @@ def _by_footage(masks: MaskFiles, truth: MaskFiles, footage: str | None) -> Numb
     if masks.is_named or names is None or masks.numbers[-1] > names.size:
         return None
     # A video that nothing is known of must at least have as many frames.
-    if masks.footage is None and masks.numbers.size != names.size:
-        return None
-    if not np.isin(truth.numbers[truth.scored], names).all():
-        return None
-    return np.asarray(names[masks.numbers - 1])
+    is_whole = masks.footage is not None or masks.numbers.size == names.size
+    fits = is_whole and np.isin(truth.numbers[truth.scored], names).all()
+    return np.asarray(names[masks.numbers - 1]) if fits else None
 
 
 def footage_numbers(footage: str | None) -> Numbers | None:

@@ -218,8 +218,7 @@ def join_clips(clips: Sequence[Path], out: Path) -> None:
         with av.open(str(out), "w") as target:
             _join(clips, target)
     except (av.FFmpegError, ValueError) as error:
-        message = f"the clips cannot be joined ({error}); leave --reel out"
-        raise InputError(message) from error
+        raise InputError(f"the clips cannot be joined ({error}); leave --reel out") from error
 
 
 def _join(clips: Sequence[Path], target: Any) -> None:
@@ -308,8 +307,7 @@ def write_clips(
     source, names = stretches.source, clip_names(spans)
     rows: list[Sequence[object]] = []
     if mode == "copy" and not isinstance(source, VideoFileSource):
-        message = f"{source.name}: is no video file, and has no packets; use --mode encode"
-        raise InputError(message)
+        raise InputError(f"{source.name}: is no video file, and has no packets; use --mode encode")
     for number, (span, name) in enumerate(zip(spans, names, strict=True), start=1):
         if mode == "copy" and isinstance(source, VideoFileSource):
             excerpt = copy_excerpt(source, folder / name, span.start_s, span.end_s)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -16,9 +15,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import OutputError, UsageError, cannot_write
+from bgsub.errors import UsageError, cannot_write
 from bgsub.export.run_data import RunData, write_rows
-from bgsub.runtime.files import staged
+from bgsub.runtime.files import check_free, staged
 from bgsub.tracking.targets import covered
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__, how_to_install
@@ -354,18 +353,10 @@ def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
     exists, or cannot be written, and nothing is left then; InputError or UsageError if the run
     lacks what the format shows, or the format cannot express it.
     """
-    _check_free(path, force=force)
+    check_free(path, force=force, plain=True)
     try:
         with staged(path) as place:
             FORMATS[form](run, place)
-            _check_free(path, force=force)
+            check_free(path, force=force, plain=True)
     except OSError as error:
         raise cannot_write(path, error, "choose another place") from error
-
-
-def _check_free(path: Path, *, force: bool) -> None:
-    if os.path.lexists(path):
-        if not path.is_file() or path.is_symlink():
-            raise OutputError(f"{path}: exists and is no plain file; choose another name")
-        if not force:
-            raise OutputError(f"{path}: exists; replace it with --force or choose another name")

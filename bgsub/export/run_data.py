@@ -150,8 +150,7 @@ def load_run(folder: Path) -> RunData:
             numbers,
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        message = f"{folder / MANIFEST}: is damaged ({error!r}); run bgsub again"
-        raise InputError(message) from error
+        raise InputError(f"{folder / MANIFEST}: is damaged ({error!r}); run bgsub again") from error
 
 
 def write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:

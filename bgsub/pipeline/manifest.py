@@ -10,7 +10,6 @@ import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,7 @@ class Stopwatch:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
-    @contextmanager
+    @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Add the time spent inside to a stage."""
         start = time.perf_counter()
@@ -123,14 +122,12 @@ def load_manifest(folder: Path) -> dict[str, Any]:
         message = f"{folder}: holds no finished results (no {MANIFEST}); run `bgsub run` first"
         raise InputError(message) from error
     except OSError as error:
-        message = f"{path}: cannot be read ({error.strerror})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
         message = f"is not JSON ({error}); it is damaged or was not written by bgsub"
         raise _not_read(path, message) from error
     if not isinstance(manifest, dict) or "schema_version" not in manifest:
-        message = f"{path}: was not written by bgsub; name a folder that bgsub run wrote"
-        raise InputError(message)
+        raise InputError(f"{path}: was not written by bgsub; name a folder that bgsub run wrote")
     if manifest["schema_version"] != SCHEMA_VERSION:
         message = (
             f"{path}: has schema version {manifest['schema_version']!r}, but this bgsub reads "

@@ -156,8 +156,7 @@ class ResultsDirectory:
     def __init__(self, path: Path, names: list[str], *, force: bool = False) -> None:
         unknown = [name for name in names if not is_output_name(name)]
         if unknown:
-            message = f"{unknown[0]!r} is not among the names of bgsub.pipeline.results"
-            raise ValueError(message)
+            raise ValueError(f"{unknown[0]!r} is not among the names of bgsub.pipeline.results")
         self.path, self._names, self._force = path, names, force
         self._made: list[Path] = []
         self._held = contextlib.ExitStack()

@@ -284,8 +284,10 @@ def staged(path: Path) -> Iterator[Path]:
         claim.remove()
 
 
-def check_free(path: Path, *, force: bool) -> None:
-    """Raise OutputError if a file is there that may not be replaced."""
+def check_free(path: Path, *, force: bool, plain: bool = False) -> None:
+    """Raise OutputError if a file is there that may not be replaced; `plain`: or anything else."""
+    if plain and os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        raise OutputError(f"{path}: exists and is no plain file; choose another name")
     # Path.is_file raises for names that are too long; whoever writes the file says so.
     if os.path.isfile(path) and not path.is_symlink() and not force:  # noqa: PTH113 - see above
         raise OutputError(f"{path}: exists; replace it with --force or choose another name")

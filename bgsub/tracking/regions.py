@@ -67,14 +67,14 @@ def check_inside(
     shapes += [("line", line.name, np.array([line.start, line.end])) for line in lines]
     for kind, own, points in shapes:
         low, high = points.min(axis=0), points.max(axis=0)
-        wrong = ""
         if (high <= 0).any() or (low >= size).any():
             wrong = f"lies outside of {name}, whose pictures are {size[0]}×{size[1]}"
         elif kind == "region" and (high - low < 1).any():
             wrong = "is smaller than a pixel"
-        if wrong:
-            message = f"{kind} {own!r} {wrong}; its points are x and y in pixels of the input"
-            raise UsageError(message)
+        else:
+            continue
+        message = f"{kind} {own!r} {wrong}; its points are x and y in pixels of the input"
+        raise UsageError(message)
 
 
 def read_regions(path: Path) -> list[Region]:
@@ -100,8 +100,7 @@ def _polygon(path: Path, name: str, points: Any) -> NDArray[np.float32]:
     if not name.strip():
         raise InputError(f"{path}: a region needs a name, since objects outside all have none")
     if not isinstance(points, list) or len(points) < 3 or not all(map(_is_point, points)):
-        message = f"{path}: region {name!r} must be a list of three or more points [x, y]"
-        raise InputError(message)
+        raise InputError(f"{path}: region {name!r} must be a list of three or more points [x, y]")
     return np.array(points, dtype=np.float32)
 
 
