@@ -60,8 +60,6 @@ class Stretches:
                 yield frame
 
 
-Overlay = Literal["none", "boxes", "mask", "side-by-side"]
-
 _TINT, _OPACITY = (66, 228, 240), 0.45
 """Colour of the mask upon the picture, BGR, and its share."""
 
@@ -70,20 +68,12 @@ class Painter:
     """Draws on the frames of clips.
 
     Boxes and numbers of the objects; the mask as a tint with an outline; or boxes, and the mask
-    beside them. With `captions`, the number of the event and the time are written below, and with
-    `began`, when the film began, the time of day. `needs_numbers` says whether frames must have
-    their numbers, and come in their order.
+    beside them; and captions. `needs_numbers` says whether frames must have their numbers, and come
+    in their order.
     """
 
-    def __init__(
-        self,
-        run: RunData,
-        overlay: Overlay,
-        *,
-        captions: bool = False,
-        began: datetime | None = None,
-    ) -> None:
-        self._overlay, self._captions, self._began = overlay, captions, began
+    def __init__(self, run: RunData, options: ClipOptions) -> None:
+        self._options, overlay = options, options.overlay
         self.needs_numbers = overlay in {"mask", "side-by-side"}
         self._masks = zip(*run.masks(), strict=True) if self.needs_numbers else iter(())
         self._shown = self._next = next(self._masks, None)  # masks with the numbers of their frames
@@ -99,14 +89,15 @@ class Painter:
 
         def draw(frame: Frame) -> Bytes:
             canvas = self._draw(frame)
-            if self._captions:
+            if self._options.caption:
                 time_s, margin = frame.time_s, letter_height(canvas) // 2
                 nearest = min(
                     events, key=lambda each: max(each.start_s - time_s, time_s - each.end_s, 0.0)
                 )
                 clock = format_time(time_s)
-                if self._began is not None:
-                    clock = f"{self._began + timedelta(seconds=time_s):%Y-%m-%d %H:%M:%S}"
+                if self._options.clock is not None:
+                    now = datetime.fromisoformat(self._options.clock) + timedelta(seconds=time_s)
+                    clock = f"{now:%Y-%m-%d %H:%M:%S}"
                 at = (margin, canvas.shape[0] - margin)
                 text = f"event {nearest.number}   {clock}"
                 write_on_plate(canvas, text, at, (255, 255, 255), (0, 0, 0))
@@ -121,7 +112,7 @@ class Painter:
         mask = self._mask_of(frame.number)
         if mask is None:  # a frame that the run left out
             mask = np.zeros(picture.shape[:2], np.uint8)
-        if self._overlay == "mask":
+        if self._options.overlay == "mask":
             return draw_objects(tinted(picture, mask), [])
         shown = draw_objects(picture, self._near(frame.time_s))
         size = (shown.shape[1], shown.shape[0])
