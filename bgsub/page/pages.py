@@ -24,16 +24,9 @@ from bgsub.errors import plural
 from bgsub.options import ProgressCallback, no_progress
 from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.page import films
+from bgsub.page import result as words
 from bgsub.page.films import Film, Shown, base64_of, pack_integers
-from bgsub.page.result import (
-    Result,
-    cautions,
-    command_line,
-    fact_rows,
-    headline,
-    option_rows,
-    read_result,
-)
+from bgsub.page.result import Result, read_result
 from bgsub.report.plots import render_errors
 from bgsub.tracking.events import EventFilter, SceneEvent
 from bgsub.tracking.tracker import Observation
@@ -293,7 +286,7 @@ def make_page(
             announce(int(excerpt.size), films.expected_bytes(shown_films, excerpt))
     thumbnails = films.make_thumbnails(result, events, by_view)
     scene = films.picture_scene(result, by_view)
-    notes = cautions(manifest)
+    notes = words.cautions(manifest)
     if selection is not None:
         found = f"{plural(len(result.events), 'event')} and {plural(len(result.tracks), 'track')}"
         notes.append(f"this page shows a selection of what the run found: {found}")
@@ -319,7 +312,7 @@ def make_page(
         scripts=_SCRIPTS,
         styles=_STYLES,
         name=result.name,
-        headline=headline(manifest),
+        headline=words.headline(manifest),
         cautions=notes,
         data=data,
         events=[
@@ -345,11 +338,11 @@ def make_page(
         colors=[time_color(share / 8) for share in range(9)],
         states=manifest.get("mask_states") or [],
         scene_notes=[str(each) for each in manifest.get("mask_notes") or []],
-        options=option_rows(manifest),
-        facts=fact_rows(manifest),
+        options=words.option_rows(manifest),
+        facts=words.fact_rows(manifest),
         stages=manifest.get("stages_s") or {},
         versions=manifest.get("versions") or {},
-        command=command_line(manifest),
+        command=words.command_line(manifest),
         n_frames=int(result.numbers.size),
     )
     first = max(events, key=lambda event: result.score(event) or event.area, default=None)
@@ -403,11 +396,11 @@ def make_row(page: Page, path: Path) -> Row:
         "folder": page.result.folder,
         "page": path,
         "thumbnail": page.thumbnail,
-        "headline": headline(manifest),
+        "headline": words.headline(manifest),
         "events": len(page.result.events),
         "frames": frames,
         "share": None if outliers is None else 100 * outliers / max(frames, 1),
-        "cautions": cautions(manifest),
+        "cautions": words.cautions(manifest),
     }
 
 
@@ -438,8 +431,8 @@ def as_html(folder: Path, manifest: Mapping[str, Any]) -> str:
         scripts=(),
         styles=(),
         name=result.name,
-        headline=headline(manifest),
-        cautions=cautions(manifest),
+        headline=words.headline(manifest),
+        cautions=words.cautions(manifest),
         plot=plot,
         events=[(event, result.score(event)) for event in result.events[:_NOTEBOOK_EVENTS]],
         left_out=max(0, len(result.events) - _NOTEBOOK_EVENTS),

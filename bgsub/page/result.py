@@ -12,16 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub import options as opts
 from bgsub.errors import InputError
-from bgsub.options import (
-    DEFAULT_OUTPUTS,
-    EXTRA_OUTPUTS,
-    OUTPUTS,
-    RunOptions,
-    declaration,
-    declared_fields,
-    flag,
-)
+from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable, read_csv
 from bgsub.outliers.events import Event, find_events
 from bgsub.outliers.scene_change import SceneChange
@@ -52,21 +45,21 @@ def _changed_options(manifest: Mapping[str, Any]) -> list[tuple[Field[Any], Any]
     return [
         (one, getattr(some, one.name))
         for some in (options.source, options)
-        for one in declared_fields(type(some))
-        if declaration(one).repeated and getattr(some, one.name) != one.default
+        for one in opts.declared_fields(type(some))
+        if opts.declaration(one).repeated and getattr(some, one.name) != one.default
     ]
 
 
 def _output_words(chosen: frozenset[str]) -> list[str]:
     """Return options that choose outputs: one for each besides the usual ones, else a list."""
-    if chosen >= DEFAULT_OUTPUTS:
-        extra = [name for name in OUTPUTS if name in chosen & EXTRA_OUTPUTS]
+    if chosen >= opts.DEFAULT_OUTPUTS:
+        extra = [name for name in opts.OUTPUTS if name in chosen & opts.EXTRA_OUTPUTS]
         return [f"--{'save-scores' if name == 'scores' else name}" for name in extra]
-    return ["--only", ",".join(name for name in OUTPUTS if name in chosen)]
+    return ["--only", ",".join(name for name in opts.OUTPUTS if name in chosen)]
 
 
 def _option(one: Field[Any], value: Any) -> list[str]:
-    name, rule = flag(one), declaration(one).rule
+    name, rule = opts.flag(one), opts.declaration(one).rule
     if isinstance(rule, Switch):
         return [name if value else f"--no-{name.removeprefix('--')}"]
     if one.name == "line":
@@ -211,7 +204,7 @@ def option_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     rows, outputs = [], []
     for one, value in _changed_options(manifest):
         if one.name != "outputs":
-            rows.append((flag(one), _text(value), declaration(one).help))
+            rows.append((opts.flag(one), _text(value), opts.declaration(one).help))
             continue
         name, *words = _output_words(value)
         only = name == "--only"

@@ -1,14 +1,9 @@
 """The one loop: every frame of a video gets its background and its mask, and goes to all sinks.
 
-    for frame in loop.frames(blocks):
-        for sink in sinks:
-            sink.write(frame, sink.prepare(frame))
-
-`bgsub.run`, `bgsub.apply`, `bgsub.masks` and segments pass their frames through `Loop.frames`. A
-block is some frames in a row (`FrameBlock`), of a store, of a file as it is decoded, or a single
-one of a stream: `Loop(scene, None, needs={"mask", "scores"})`, then `loop.frames([block])` for
-every frame that comes. The loop keeps the frame before and what has come to rest between calls.
-Where a stream learns its scene anew, it sets `loop.scene`.
+`bgsub.run`, `bgsub.apply`, `bgsub.masks` and segments pass their frames through `Loop.frames` in
+blocks: some frames in a row, of a store or of a file as it is decoded, or a single one of a stream.
+The loop keeps the frame before and what has come to rest between calls. Where a stream learns its
+scene anew, it sets `loop.scene`.
 """
 
 from __future__ import annotations
