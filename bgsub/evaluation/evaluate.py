@@ -19,8 +19,7 @@ from bgsub.video.frames import in_color
 from bgsub.video.images import Image
 from bgsub.video.source import open_source
 
-_MASK_THRESHOLD = 128
-"""Grey level from which a mask is foreground."""
+_MASK_THRESHOLD = 128  # grey level from which a mask is foreground
 
 
 @dataclass(frozen=True)

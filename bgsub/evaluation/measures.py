@@ -16,8 +16,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-BACKGROUND, FOREGROUND, UNSCORED = 0, 1, 2
-"""What a pixel of the truth is."""
+BACKGROUND, FOREGROUND, UNSCORED = 0, 1, 2  # what a pixel of the truth is
 
 
 class Verdict:

@@ -19,8 +19,7 @@ from bgsub.report import plots
 from bgsub.report.plots import PlotFormat
 from bgsub.report.tables import align, csv_text, markdown_text
 
-SCHEMA_VERSION = 1
-"""Of the JSON listing."""
+SCHEMA_VERSION = 1  # of the JSON listing
 
 _RATIOS = {*MEASURES, "average_precision"}
 _TITLES = {"average_precision": "AP", "f_measure": "F", "iou": "IoU", "pwc": "PWC %"}

@@ -60,8 +60,7 @@ class Stretches:
                 yield frame
 
 
-_TINT, _OPACITY = (66, 228, 240), 0.45
-"""Colour of the mask upon the picture, BGR, and its share."""
+_TINT, _OPACITY = (66, 228, 240), 0.45  # colour of the mask upon the picture, BGR, and its share
 
 
 class Painter:

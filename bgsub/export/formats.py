@@ -23,8 +23,7 @@ from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__, how_to_install
 from bgsub.video.frames import Bytes
 
-LABEL = "object"
-"""Class of everything that is exported: what an object is, bgsub cannot know."""
+LABEL = "object"  # class of everything that is exported: what an object is, bgsub cannot know
 
 _VIA_COLUMNS = (
     *("filename", "file_size", "file_attributes", "region_count"),
@@ -166,8 +165,7 @@ def _confidence(seen: Observation) -> float:
     return 1.0 if seen.score != seen.score else min(1.0, seen.score)
 
 
-_LARGE = 2**31
-"""Bytes from which a stack is a BigTIFF, which not every program reads."""
+_LARGE = 2**31  # bytes from which a stack is a BigTIFF, which not every program reads
 
 
 def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint32]:

@@ -26,8 +26,7 @@ from bgsub.version import __version__
 from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource, open_source
 
-_GREYS = 4
-"""Levels between black and white that masks have: shadows, borders, what is not known."""
+_GREYS = 4  # levels between black and white that masks have: shadows, borders, what is not known
 
 
 @dataclass(frozen=True, eq=False)

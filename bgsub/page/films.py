@@ -43,8 +43,7 @@ _PLAYED = {
 _PLAYED_PIXELS = {"yuv420p", "yuvj420p"}
 _SUFFIXES = {".mp4", ".m4v", ".mov", ".webm"}
 
-_NEAR_S = 3.0
-"""Seconds to the next picture up to which decoding goes on instead of seeking."""
+_NEAR_S = 3.0  # seconds to the next picture up to which decoding goes on instead of seeking
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,8 +265,7 @@ def data_uri(data: bytes, kind: str) -> str:
     return f"data:{kind};base64,{base64_of(data)}"
 
 
-_TALLEST = 16383
-"""Pixels of the tallest WebP."""
+_TALLEST = 16383  # pixels of the tallest WebP
 
 
 def shrunk(picture: Bytes, width: int) -> Bytes:
@@ -295,8 +293,7 @@ def _in_rgb(picture: Bytes) -> Bytes:
     return np.asarray(cv2.cvtColor(in_color(picture), cv2.COLOR_BGR2RGB), np.uint8)
 
 
-_MOST_FRAMES, _WIDTH = 400, 240
-"""Frames of a preview, and the width of its pictures."""
+_MOST_FRAMES, _WIDTH = 400, 240  # frames of a preview, and the width of its pictures
 
 
 def excerpt_places(result: Result, events: Sequence[SceneEvent]) -> NDArray[np.int64]:
@@ -357,8 +354,7 @@ def stills(film: Film, result: Result, events: Sequence[SceneEvent]) -> dict[str
 _THUMBNAILS = ((192, 60), (144, 50), (96, 40), (80, 30), (64, 20))
 """Width in pixels and quality of thumbnails: the first with which all have room."""
 
-_THUMBNAIL_BYTES = 1_500_000
-"""Room for all thumbnails."""
+_THUMBNAIL_BYTES = 1_500_000  # room for all thumbnails
 
 _THUMBNAILS_TRIED = 24
 
@@ -419,8 +415,7 @@ def picture_scene(result: Result, films: Mapping[View, Film | None]) -> Scene:
     return Scene()
 
 
-_MOST_RUNS = 256
-"""Evenly spaced runs up to which integers are packed as such."""
+_MOST_RUNS = 256  # evenly spaced runs up to which integers are packed as such
 
 
 def pack_integers(values: ArrayLike) -> dict[str, Any]:

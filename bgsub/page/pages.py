@@ -80,11 +80,8 @@ def encode_page(html: str) -> bytes:
     return html.encode("utf-8", "replace")
 
 
-_MOST_FRAMES = 110_000
-"""Frames up to which a page holds the values of all."""
-
-_MOST_BOXES = 40_000
-"""Boxes up to which a page draws those of all objects."""
+_MOST_FRAMES = 110_000  # frames up to which a page holds the values of all
+_MOST_BOXES = 40_000  # boxes up to which a page draws those of all objects
 
 
 def pack_series(
@@ -186,8 +183,7 @@ def pack_boxes(result: Result) -> dict[str, Any] | None:
 
 _MOST_TRACKS = 300
 _MOST_POINTS = 9000
-_PIECES = 6
-"""Pieces of a track that have a colour each, at most."""
+_PIECES = 6  # pieces of a track that have a colour each, at most
 
 
 class DrawnTrack(NamedTuple):

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 _SPANS_SHOWN = 5
 
-EMPTY = "every mask is empty"
-"""What the hint about such masks begins with."""
+EMPTY = "every mask is empty"  # what the hint about such masks begins with
 
 
 def describe_outliers(

@@ -24,11 +24,8 @@ from bgsub.video.seek import glimpse
 from bgsub.video.selection import sample_rows
 from bgsub.video.source import Footage, open_source
 
-MOST_FRAMES = 300
-"""Frames that `bgsub background` looks at, at most."""
-
-_PICTURES = 70_000_000
-"""Bytes of these frames, unless a model takes more."""
+MOST_FRAMES = 300  # frames that `bgsub background` looks at, at most
+_PICTURES = 70_000_000  # bytes of these frames, unless a model takes more
 
 
 def empty_scene(

@@ -59,8 +59,7 @@ def render(
     return file.getvalue()
 
 
-_PLAIN = "{x:g}"
-"""Ticks without powers of ten."""
+_PLAIN = "{x:g}"  # ticks without powers of ten
 
 
 def tidy(axes: Axes) -> None:

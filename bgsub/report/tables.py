@@ -20,8 +20,7 @@ from bgsub.video.selection import format_time
 
 Row = Mapping[str, Any]
 
-SCHEMA_VERSION = 1
-"""Of the JSON listings of events."""
+SCHEMA_VERSION = 1  # of the JSON listings of events
 
 _DIGITS = 4
 _LEAST_WIDTH = 8

@@ -24,8 +24,7 @@ _STEADY = 0.8
 _RIM = 2.5
 """Sides of the smallest region for one width of a rim that is left around what was absorbed."""
 
-_DRIFT_S = 0.5
-"""Seconds in which a remembered colour may follow the light by one grey level."""
+_DRIFT_S = 0.5  # seconds in which a remembered colour may follow the light by one grey level
 
 
 Stillness = Literal["foreground", "background"] | float

@@ -16,8 +16,7 @@ _COLORS = (
     *((178, 114, 0), (0, 94, 213), (167, 121, 204)),
 )
 
-_MOST_HEIGHT = 1080
-"""Pixels above which a narrow picture is not enlarged."""
+_MOST_HEIGHT = 1080  # pixels above which a narrow picture is not enlarged
 
 _LEAST_WIDTH = 480
 """Pixels below which a picture is enlarged before it is drawn on: letters need them."""

@@ -25,14 +25,12 @@ from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded
 from bgsub.tracking.tables import read_frames, read_objects
 from bgsub.tracking.tracker import Observation
 
-_ALIKE = 0.9
-"""Share of a track's observations that must be like an example."""
+_ALIKE = 0.9  # share of a track's observations that must be like an example
 
 _AREA, _SHAPE, _REACH = 2.5, 2.0, 1.5
 """Factors by which area, width over height and the way from end to end may exceed the examples'."""
 
-_NEAR = 0.5
-"""Sizes of an example's place, and of its largest box, by which its place is widened."""
+_NEAR = 0.5  # sizes of an example's place, and of its largest box, by which its place is widened
 
 
 @dataclass(frozen=True)

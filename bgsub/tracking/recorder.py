@@ -221,8 +221,7 @@ class ObjectRecorder:
         return self._tables.finish(frame_events, self.end_s)
 
 
-_MANY = 4
-"""Objects of an event from which a list of times alone says little, as on a busy street."""
+_MANY = 4  # objects of an event from which a list of times alone says little, as on a busy street
 
 
 def describe(found: Recorded) -> str:

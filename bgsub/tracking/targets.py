@@ -24,8 +24,7 @@ which a place may show the object; pixels by which outlines move from frame to f
 _DISTINCT = 20.0
 """Grey levels between the colours of objects from which their looks tell them apart."""
 
-_LEARNING = 0.12
-"""Share by which a frame moves the usual size and colour of an object."""
+_LEARNING = 0.12  # share by which a frame moves the usual size and colour of an object
 
 _LONG, _RARELY = 8, 4
 """Frames from which something has been hidden for long, and is looked for in every fourth one."""

@@ -24,9 +24,7 @@ _MOST_DETECTIONS = 400
 _COVERED = 0.35  # share of an object's predicted box within a region that is taken to hold it
 _ROOM = 1.15  # usual areas of the largest of several objects, in a region that is to hold them all
 _FRAGMENT_GROWTH = 1.35  # usual sides of an object, up to which what lies near are its pieces
-
-_SMALL = 4 * LEAST_SHARE
-"""Share of the picture below which an object is small."""
+_SMALL = 4 * LEAST_SHARE  # share of the picture below which an object is small
 
 _CLEAR, _CERTAIN = 0.6, 0.75
 """Probability that an object has in one frame at least, and that of one that need not last."""
@@ -45,9 +43,7 @@ _WEAKER, _SEEN = 5, 0.75
 _APART_S = 0.15  # between two frames from which nothing can be followed from one to the next
 _FORGOTTEN_FRAMES = 12  # for which a tentative track may be missed
 _BORDER_PIXELS = 2  # from the border, from which something may have come
-
-LATEST = 8
-"""Frames after which a frame is shown with what is known by then."""
+LATEST = 8  # frames after which a frame is shown with what is known by then
 
 _LONGEST_S = 30.0
 """Seconds after which a frame is settled with what is known by then: what is seen for ever and
