@@ -35,6 +35,18 @@ Numbers = NDArray[np.int64]
 
 _DEEP = re.compile(r"gray(?:9|10|12|14|16)(?:le|be)")
 
+# The Wallflower sequences: b00247.bmp is the frame, hand_segmented_00247.BMP its mask.
+_COUNTS_FROM_0 = re.compile(r"(?:b|hand_segmented_)[0-9]{5}", re.IGNORECASE)
+
+_FOLDER = "groundtruth"
+
+_LEVELS = {0: BACKGROUND, 50: BACKGROUND, 85: UNSCORED, 170: UNSCORED, 255: FOREGROUND}
+"""What the grey levels of ground truth mean."""
+
+_UNKNOWN = 255
+_TABLE = np.full(256, _UNKNOWN, dtype=np.uint8)
+_TABLE[list(_LEVELS)] = list(_LEVELS.values())
+
 
 def numbers_of(files: Sequence[Path]) -> list[int | None]:
     """Return the number in each name: s3_008_v2.png, s3_9_v2.png have the differing 8 and 9."""
@@ -194,10 +206,6 @@ class MaskFiles:
         return inside
 
 
-# The Wallflower sequences: b00247.bmp is the frame, hand_segmented_00247.BMP its mask.
-_COUNTS_FROM_0 = re.compile(r"(?:b|hand_segmented_)[0-9]{5}", re.IGNORECASE)
-
-
 def _plain(path: str, pictures: GreyPictures, **more: Any) -> MaskFiles:
     """Number pictures that no run made by their names, or by their positions in a video."""
     if isinstance(pictures, GreyVideo):
@@ -267,9 +275,6 @@ def _of_run(path: str, folder: Path, chosen: Path | None, kind: Kind) -> MaskFil
     )
 
 
-_FOLDER = "groundtruth"
-
-
 def open_truth(path: str) -> MaskFiles:
     """Open ground truth.
 
@@ -335,14 +340,6 @@ def _find_roi(root: Path) -> tuple[NDArray[np.bool_] | None, str, tuple[str, ...
         message = f"{file}: must be black and white, but has {between} pixels between"
         raise InputError(f"{message}; repair or remove it")
     return None, "", ()
-
-
-_LEVELS = {0: BACKGROUND, 50: BACKGROUND, 85: UNSCORED, 170: UNSCORED, 255: FOREGROUND}
-"""What the grey levels of ground truth mean."""
-
-_UNKNOWN = 255
-_TABLE = np.full(256, _UNKNOWN, dtype=np.uint8)
-_TABLE[list(_LEVELS)] = list(_LEVELS.values())
 
 
 def classify(image: Image, label: str, threshold: float | None = None) -> NDArray[np.uint8]:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 BACKGROUND, FOREGROUND, UNSCORED = 0, 1, 2  # what a pixel of the truth is
 
+_LEVELS = 1 << 16
+
 
 class Verdict:
     """What a pixel of a mask is, given the truth: 2 × truth + mask."""
@@ -84,9 +86,6 @@ def mean_measures(counts: Iterable[Counts]) -> dict[str, float | None]:
     """Return the mean of each measure over sequences, those where it is undefined left out."""
     rows = [one.measures() for one in counts]
     return {name: mean(row[name] for row in rows) for name in MEASURES}
-
-
-_LEVELS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)

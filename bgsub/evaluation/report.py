@@ -24,9 +24,29 @@ SCHEMA_VERSION = 1  # of the JSON listing
 _RATIOS = {*MEASURES, "average_precision"}
 _TITLES = {"average_precision": "AP", "f_measure": "F", "iou": "IoU", "pwc": "PWC %"}
 _TITLES |= {name: name.upper() for name in ("fpr", "fnr", "tp", "fp", "fn", "tn")}
-_CURVE_POINTS = 256
+_CURVE_POINTS = 256  # of a precision-recall curve in JSON, at most
 
 Row = dict[str, Any]
+
+# In OpenCV's order, by codes of `Verdict`; wrong are Okabe and Ito's vermillion and sky blue, which
+# people with any colour vision tell apart, also by their lightness.
+PALETTE = np.full((6, 3), 96, np.uint8)
+PALETTE[Verdict.TN], PALETTE[Verdict.TP] = 0, 255
+PALETTE[Verdict.FP], PALETTE[Verdict.FN] = (0, 94, 213), (233, 180, 86)
+
+_LEGEND = (
+    ("true positive", Verdict.TP),
+    ("false positive", Verdict.FP),
+    ("false negative", Verdict.FN),
+    ("not scored", Verdict.UNSCORED),
+)
+_PANEL_WIDTH, _LINE, _GAP = 480, 26, 6
+_FONT = cv2.FONT_HERSHEY_SIMPLEX
+_COLORS = (
+    *(plots.BLUE, plots.VERMILLION, plots.GREEN, plots.PURPLE, plots.ORANGE, plots.SKY),
+    plots.BLACK,
+)
+_STYLES = ("solid", "dashed", "dotted", "dashdot")
 
 
 def list_evaluation(form: str, evaluation: Evaluation) -> str:
@@ -154,21 +174,6 @@ def _n_frames(evaluation: Evaluation) -> int:
 
 Picture = NDArray[np.uint8]
 
-# In OpenCV's order, by codes of `Verdict`; wrong are Okabe and Ito's vermillion and sky blue, which
-# people with any colour vision tell apart, also by their lightness.
-PALETTE = np.full((6, 3), 96, np.uint8)
-PALETTE[Verdict.TN], PALETTE[Verdict.TP] = 0, 255
-PALETTE[Verdict.FP], PALETTE[Verdict.FN] = (0, 94, 213), (233, 180, 86)
-
-_LEGEND = (
-    ("true positive", Verdict.TP),
-    ("false positive", Verdict.FP),
-    ("false negative", Verdict.FN),
-    ("not scored", Verdict.UNSCORED),
-)
-_PANEL_WIDTH, _LINE, _GAP = 480, 26, 6
-_FONT = cv2.FONT_HERSHEY_SIMPLEX
-
 
 def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, title: str) -> Picture:
     """Draw which pixels of a mask are wrong, beside the frame where it is known, in OpenCV's order.
@@ -205,13 +210,6 @@ def _write(line: Picture, text: str, x: int, room: int) -> None:
     (needed, _), _ = cv2.getTextSize(text, _FONT, 0.5, 1)
     scale = min(0.5, 0.5 * room / max(needed, 1))
     cv2.putText(line, text, (x, 18), _FONT, scale, (0, 0, 0), 1, cv2.LINE_AA)
-
-
-_COLORS = (
-    *(plots.BLUE, plots.VERMILLION, plots.GREEN, plots.PURPLE, plots.ORANGE, plots.SKY),
-    plots.BLACK,
-)
-_STYLES = ("solid", "dashed", "dotted", "dashdot")
 
 
 def render_curves(

@@ -28,6 +28,15 @@ from bgsub.video.seek import can_seek, frames_between
 from bgsub.video.selection import format_time
 from bgsub.video.source import FrameSource, is_there, open_source
 
+_TINT, _OPACITY = (66, 228, 240), 0.45  # colour of the mask upon the picture, BGR, and its share
+_ACROSS = 3
+
+_LEAST_WIDTH, _MOST_WIDTH = 480, 640
+"""Pixels of one picture: enough to see an animal of 25×10 pixels of the film."""
+
+CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks", "peak_frame")
+"""Header of clips.csv; a copied clip begins with a key frame, so its frames are not counted."""
+
 
 class Stretches:
     """Stretches of one film, sought where that is exact; read through where numbers count."""
@@ -58,9 +67,6 @@ class Stretches:
                 return
             if frame.time_s >= start_s - self._half:
                 yield frame
-
-
-_TINT, _OPACITY = (66, 228, 240), 0.45  # colour of the mask upon the picture, BGR, and its share
 
 
 class Painter:
@@ -149,12 +155,6 @@ def tinted(picture: Bytes, mask: Bytes) -> Bytes:
     return np.asarray(colored, dtype=np.uint8)
 
 
-_ACROSS = 3
-
-_LEAST_WIDTH, _MOST_WIDTH = 480, 640
-"""Pixels of one picture: enough to see an animal of 25×10 pixels of the film."""
-
-
 def contact_sheet(
     film: Stretches, events: Sequence[SceneEvent], *, painter: Painter | None = None
 ) -> Bytes:
@@ -237,10 +237,6 @@ def _join(clips: Sequence[Path], target: Any) -> None:
                 end = max(end, shown + lasts)
                 packet.stream = ours[packet.stream.type]
                 target.mux(packet)
-
-
-CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks", "peak_frame")
-"""Header of clips.csv; a copied clip begins with a key frame, so its frames are not counted."""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ _VIA_COLUMNS = (
     *("region_id", "region_shape_attributes", "region_attributes"),
 )
 
+_LARGE = 2**31  # bytes from which a stack is a BigTIFF, which not every program reads
+
 
 def write_via(run: RunData, path: Path) -> None:
     """Write a VIA-tracks CSV file: a row a box, frames counted from 0 in file names and attributes.
@@ -163,9 +165,6 @@ def write_megadetector(run: RunData, path: Path) -> None:
 def _confidence(seen: Observation) -> float:
     """Return a score as a number from 0 to 1; 1 where no score is known."""
     return 1.0 if seen.score != seen.score else min(1.0, seen.score)
-
-
-_LARGE = 2**31  # bytes from which a stack is a BigTIFF, which not every program reads
 
 
 def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint32]:

@@ -42,8 +42,15 @@ _PLAYED = {
 """Codecs that all browsers play, by FFmpeg's name of the container."""
 _PLAYED_PIXELS = {"yuv420p", "yuvj420p"}
 _SUFFIXES = {".mp4", ".m4v", ".mov", ".webm"}
-
 _NEAR_S = 3.0  # seconds to the next picture up to which decoding goes on instead of seeking
+_TALLEST = 16383  # pixels of the tallest WebP
+_MOST_FRAMES, _WIDTH = 400, 240  # frames of a preview, and the width of its pictures
+_STILLS = 40  # pictures of a film that browsers do not play, at most
+_THUMBNAILS = ((192, 60), (144, 50), (96, 40), (80, 30), (64, 20))
+"""Width in pixels and quality of thumbnails: the first with which all have room."""
+_THUMBNAIL_BYTES = 1_500_000  # room for all thumbnails
+_THUMBNAILS_TRIED = 24  # of which the size of all is told
+_MOST_RUNS = 256  # evenly spaced runs up to which integers are packed as such
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,9 +272,6 @@ def data_uri(data: bytes, kind: str) -> str:
     return f"data:{kind};base64,{base64_of(data)}"
 
 
-_TALLEST = 16383  # pixels of the tallest WebP
-
-
 def shrunk(picture: Bytes, width: int) -> Bytes:
     """Return a picture no wider than so many pixels, and no taller than WebP allows."""
     height, wide = picture.shape[:2]
@@ -291,9 +295,6 @@ def read_rgb(path: Path) -> Bytes:
 
 def _in_rgb(picture: Bytes) -> Bytes:
     return np.asarray(cv2.cvtColor(in_color(picture), cv2.COLOR_BGR2RGB), np.uint8)
-
-
-_MOST_FRAMES, _WIDTH = 400, 240  # frames of a preview, and the width of its pictures
 
 
 def excerpt_places(result: Result, events: Sequence[SceneEvent]) -> NDArray[np.int64]:
@@ -338,9 +339,6 @@ def embed(film: Film, places: NDArray[np.int64]) -> dict[str, Any]:
         return made.describe(src) | {"places": pack_integers(kept)}
 
 
-_STILLS = 40
-
-
 def stills(film: Film, result: Result, events: Sequence[SceneEvent]) -> dict[str, Any]:
     """Return ``places`` and ``pictures`` of the peaks of events, of a film that is not played."""
     wanted = sorted({result.place(event.peak_frame) for event in events[:_STILLS]})
@@ -349,14 +347,6 @@ def stills(film: Film, result: Result, events: Sequence[SceneEvent]) -> dict[str
         "places": [place for place, _ in made],
         "pictures": [webp_uri(picture, 320, 55) for _, picture in made],
     }
-
-
-_THUMBNAILS = ((192, 60), (144, 50), (96, 40), (80, 30), (64, 20))
-"""Width in pixels and quality of thumbnails: the first with which all have room."""
-
-_THUMBNAIL_BYTES = 1_500_000  # room for all thumbnails
-
-_THUMBNAILS_TRIED = 24
 
 
 def make_thumbnails(
@@ -413,9 +403,6 @@ def picture_scene(result: Result, films: Mapping[View, Film | None]) -> Scene:
         number = None if background is not None else int(result.numbers[middle])
         return Scene(webp_uri(picture, 960, 75), number)
     return Scene()
-
-
-_MOST_RUNS = 256  # evenly spaced runs up to which integers are packed as such
 
 
 def pack_integers(values: ArrayLike) -> dict[str, Any]:

@@ -35,6 +35,22 @@ from bgsub.video.selection import format_time
 
 _ASSETS = files("bgsub.page") / "assets"
 
+_MOST_FRAMES = 110_000  # frames up to which a page holds the values of all
+_MOST_BOXES = 40_000  # boxes up to which a page draws those of all objects
+_MOST_TRACKS = 300
+_MOST_POINTS = 9000
+_PIECES = 6  # pieces of a track that have a colour each, at most
+
+_SCRIPTS = (
+    "uplot/uPlot.iife.min.js",
+    *("unpack.js", "films.js", "timeline.js", "tables.js", "report.js"),
+)
+
+_STYLES = ("uplot/uPlot.min.css", "page.css")
+_MOST_EVENTS = 1_500
+_MOST_BARS = 720
+_NOTEBOOK_EVENTS = 10
+
 
 def _asset(name: str) -> str:
     return _ASSETS.joinpath(name).read_text(encoding="utf-8")
@@ -78,10 +94,6 @@ def _hashes(texts: Sequence[str]) -> str:
 def encode_page(html: str) -> bytes:
     """Return the bytes of a page; bytes of file names that are no letters become question marks."""
     return html.encode("utf-8", "replace")
-
-
-_MOST_FRAMES = 110_000  # frames up to which a page holds the values of all
-_MOST_BOXES = 40_000  # boxes up to which a page draws those of all objects
 
 
 def pack_series(
@@ -181,11 +193,6 @@ def pack_boxes(result: Result) -> dict[str, Any] | None:
     }
 
 
-_MOST_TRACKS = 300
-_MOST_POINTS = 9000
-_PIECES = 6  # pieces of a track that have a colour each, at most
-
-
 class DrawnTrack(NamedTuple):
     """A track from its first frame on: colours and points of polylines, in pixels of the input."""
 
@@ -225,16 +232,6 @@ def draw_tracks(result: Result) -> list[DrawnTrack]:
         label = f"Track {number}: frames {path[0].frame} to {path[-1].frame}"
         drawn.append(DrawnTrack(number, path[0].frame, label, pieces, (path[0].cx, path[0].cy)))
     return drawn
-
-
-_SCRIPTS = (
-    "uplot/uPlot.iife.min.js",
-    *("unpack.js", "films.js", "timeline.js", "tables.js", "report.js"),
-)
-_STYLES = ("uplot/uPlot.min.css", "page.css")
-
-_MOST_EVENTS = 1_500
-_MOST_BARS = 720
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,9 +407,6 @@ def make_index(rows: Sequence[Row], path: Path) -> str:
         events=sum(row["events"] for row in rows),
         frames=sum(row["frames"] for row in rows),
     )
-
-
-_NOTEBOOK_EVENTS = 10
 
 
 def as_html(folder: Path, manifest: Mapping[str, Any]) -> str:

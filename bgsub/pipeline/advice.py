@@ -23,6 +23,28 @@ _SPANS_SHOWN = 5
 
 EMPTY = "every mask is empty"  # what the hint about such masks begins with
 
+_LEFT_OUT = (
+    ("as cast shadows", "--shadows keep"),
+    ("as too small", "--min-area 1"),
+    ("as nearly as likely objects as not", "--sensitivity high"),
+)
+"""Why pixels are left out of masks, and what marks them."""
+
+_WORTH_A_LINE = 1e-4
+"""Mean share of a frame, that of the smallest object, below which nothing is said."""
+
+# The better half is what outliers are compared with, so that half is all there can be.
+_NEARLY_HALF = 0.45
+# On recordings where most frames are clean, errors of ordinary frames spread by up to 0.33 of
+# their size; where foreground is in most frames, by 0.36 and more.
+_SPREAD = 0.35
+# More components than a third of the frames that decide about them fit these and no others.
+_COMPONENTS_A_FRAME = 1 / 3
+# What the warnings of a fit are known by that have a hint of their own.
+_OWN_HINTS = ("n_components", "max_iter")
+
+_NUMBERS_SHOWN = 8
+
 
 def describe_outliers(
     events: Sequence[Event], flagged: int, frames: int, changed_from: int | None
@@ -82,17 +104,6 @@ def camera_hints(camera: CameraWatch | None, facts: Mapping[str, Any]) -> Iterat
     )
 
 
-_LEFT_OUT = (
-    ("as cast shadows", "--shadows keep"),
-    ("as too small", "--min-area 1"),
-    ("as nearly as likely objects as not", "--sensitivity high"),
-)
-"""Why pixels are left out of masks, and what marks them."""
-
-_WORTH_A_LINE = 1e-4
-"""Mean share of a frame, that of the smallest object, below which nothing is said."""
-
-
 def mask_hints(masks: MaskStatistics | None, threshold: float | None) -> Iterator[str]:
     """Return hints on masks that look wrong; only those of the formula have a threshold."""
     if masks is None or masks.frames == 0:
@@ -117,17 +128,6 @@ def mask_hints(masks: MaskStatistics | None, threshold: float | None) -> Iterato
             "the background does not fit these frames; "
             f"check that the camera stands still, or {advice}"
         )
-
-
-# The better half is what outliers are compared with, so that half is all there can be.
-_NEARLY_HALF = 0.45
-# On recordings where most frames are clean, errors of ordinary frames spread by up to 0.33 of
-# their size; where foreground is in most frames, by 0.36 and more.
-_SPREAD = 0.35
-# More components than a third of the frames that decide about them fit these and no others.
-_COMPONENTS_A_FRAME = 1 / 3
-# What the warnings of a fit are known by that have a hint of their own.
-_OWN_HINTS = ("n_components", "max_iter")
 
 
 def fit_hints(fit: FrameFit, table: ErrorTable) -> Iterator[str]:
@@ -189,9 +189,6 @@ def fit_notes(fit: FrameFit) -> list[str]:
             f"{used}; use --k {used} or less"
         )
     return notes
-
-
-_NUMBERS_SHOWN = 8
 
 
 def damage_findings(

@@ -32,6 +32,19 @@ ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#767676"
 _DARK, _LINE, _BORDER, _BORDER_WORDS = "#595959", "#404040", "#8a5fbf", "#5b3a8c"
 
 _DPI = 100
+_PLAIN = "{x:g}"  # ticks without powers of ten
+_TITLE_LETTERS = 60  # of a name; longer ones lose their middle
+_LOG_SPREAD = 6.0
+"""A highest error this many times the median would flatten all else on a linear axis."""
+_MAX_MARKED_FRAMES = 150  # up to which each frame has a mark
+_TIME_STEPS = (
+    *(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
+    *(60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0),
+)
+_LABEL_DISTANCE = 0.016  # of the width of the axes
+_WORDS_SIZE = (0.18, 0.17)  # of the words about a lasting change, as shares of the axes
+_MOST_LINES = 40  # of borders by length alone
+_TICK = 0.04  # of the height of the axes: borders by length alone, where there are more
 
 
 def render(
@@ -59,18 +72,12 @@ def render(
     return file.getvalue()
 
 
-_PLAIN = "{x:g}"  # ticks without powers of ten
-
-
 def tidy(axes: Axes) -> None:
     """Leave the lines that a reader needs."""
     axes.grid(axis="y", color="#d9d9d9", linewidth=0.7)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-
-
-_TITLE_LETTERS = 60
 
 
 def _shown(name: str) -> str:
@@ -161,10 +168,6 @@ def _draw_cutoff(axes: Axes, level: float, label: str) -> None:
     axes.axhline(level, color="black", linewidth=1.2, linestyle=(0, (6, 3)), label=label)
 
 
-_LOG_SPREAD = 6.0
-"""A highest error this many times the median would flatten all else on a linear axis."""
-
-
 def _cutoff_rmse(table: ErrorTable) -> float:
     """Return the root mean square error per pixel, in grey levels, that stands for the cut-off.
 
@@ -220,9 +223,6 @@ def _draw_scores(axes: Axes, table: ErrorTable, local: NDArray[np.float64]) -> N
     axes.yaxis.set_major_formatter(_PLAIN)
 
 
-_MAX_MARKED_FRAMES = 150
-
-
 def _draw_frames(axes: Axes, table: ErrorTable) -> None:
     shown = np.maximum(table.rmse, axes.get_ylim()[0])
     few = table.frames.size <= _MAX_MARKED_FRAMES
@@ -245,12 +245,6 @@ def _draw_frames(axes: Axes, table: ErrorTable) -> None:
         if marked.any():
             at = table.frames[marked], shown[marked]
             axes.plot(*at, marker=sign, color=color, label=label, **style)
-
-
-_TIME_STEPS = (
-    *(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
-    *(60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0),
-)
 
 
 def _add_times(axes: Axes, table: ErrorTable) -> None:
@@ -287,9 +281,6 @@ def _clock(seconds: float, step: float) -> str:
     return f"{hours}:{minutes:02d}:{tail}" if hours else f"{minutes}:{tail}"
 
 
-_LABEL_DISTANCE = 0.016  # of the width of the axes
-
-
 def _draw_events(axes: Axes, events: list[Event]) -> None:
     """Shade the events; where numbers would overlap, the higher peak keeps its own."""
     first, last = axes.get_xlim()
@@ -307,9 +298,6 @@ def _draw_events(axes: Axes, events: list[Event]) -> None:
         style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 10, "fontweight": "bold"}
         at = min(max(x, 0.008), 0.992), 0.985
         axes.text(*at, str(event.number), transform=axes.transAxes, zorder=5, **style)
-
-
-_WORDS_SIZE = (0.18, 0.17)  # of the words about a lasting change, as shares of the axes
 
 
 def _draw_scene_change(axes: Axes, table: ErrorTable) -> None:
@@ -336,10 +324,6 @@ def _draw_scene_change(axes: Axes, table: ErrorTable) -> None:
         bbox={"facecolor": "white", "edgecolor": "#bdbdbd", "boxstyle": "round,pad=0.3"},
         zorder=6,
     )
-
-
-_MOST_LINES = 40
-_TICK = 0.04  # of the height of the axes: borders by length alone, where there are more
 
 
 def _draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:

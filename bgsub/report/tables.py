@@ -40,6 +40,8 @@ _LATEX = str.maketrans(
     | {letter: f"\\{letter}" for letter in "&%$#_{}"}
 )
 
+_TRACKS_SHOWN = 8
+
 
 def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: Any) -> str:
     """Return rows as "table", "csv", "json" (with facts), "markdown" or "latex"; None is empty."""
@@ -226,9 +228,6 @@ def _frames(form: str, events: Sequence[Event | SceneEvent], numbers: Sequence[i
         return "".join(f"{number}\n" for part in parts for number in part)
     terms = "+".join(f"between(n,{first - 1},{last - 1})" for first, last in spans)
     return f"select='{terms or 0}',setpts=N/FRAME_RATE/TB\n"
-
-
-_TRACKS_SHOWN = 8
 
 
 def _first_of(tracks: Sequence[int]) -> str:

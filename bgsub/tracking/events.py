@@ -22,6 +22,12 @@ from bgsub.tracking.tracker import Observation
 
 Kind = Literal["object", "frame", "both"]
 
+EVENT_COLUMNS = (
+    *("event", "kind", "first_frame", "last_frame", "start_s", "end_s", "peak_frame"),
+    *("area", "tracks", "x", "y", "width", "height"),
+)
+"""Header of events.csv; tracks are parted by spaces."""
+
 
 @dataclass(frozen=True)
 class SceneEvent:
@@ -136,13 +142,6 @@ def _join(one: SceneEvent, two: SceneEvent) -> SceneEvent:
         tracks=tuple(sorted({*one.tracks, *two.tracks})),
         box=surround(boxes) if boxes else None,
     )
-
-
-EVENT_COLUMNS = (
-    *("event", "kind", "first_frame", "last_frame", "start_s", "end_s", "peak_frame"),
-    *("area", "tracks", "x", "y", "width", "height"),
-)
-"""Header of events.csv; tracks are parted by spaces."""
 
 
 def read_events(path: Path) -> list[SceneEvent]:

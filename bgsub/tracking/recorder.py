@@ -19,6 +19,11 @@ from bgsub.tracking.tables import ObjectsWriter, Track, TrackRecorder, write_tra
 from bgsub.tracking.tracker import Followed, Observation, Tracker
 from bgsub.video.frames import Bytes
 
+FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
+"""What a recorder writes; regions.csv too where there are regions or lines."""
+
+_MANY = 4  # objects of an event from which a list of times alone says little, as on a busy street
+
 
 @dataclass(frozen=True)
 class View:
@@ -74,10 +79,6 @@ class ObjectOptions:
     max_gap_s: float = 1.0
     regions: tuple[Region, ...] = ()
     lines: tuple[Line, ...] = ()
-
-
-FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
-"""What a recorder writes; regions.csv too where there are regions or lines."""
 
 
 class Recorded(NamedTuple):
@@ -219,9 +220,6 @@ class ObjectRecorder:
         """End all tracks and write the other tables; `frame_events` are listed too."""
         self.end_tracks()
         return self._tables.finish(frame_events, self.end_s)
-
-
-_MANY = 4  # objects of an event from which a list of times alone says little, as on a busy street
 
 
 def describe(found: Recorded) -> str:
