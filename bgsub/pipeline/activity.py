@@ -28,8 +28,7 @@ Minutes = dict[tuple[int, str], tuple[int, float]]
 """Frames, and the sum of their shares of foreground, by minute of the film and region."""
 
 _MINUTE_S = 60.0
-_LEAST_WIDTH = 480
-"""Pixels of a heat map across: smaller pictures are enlarged, so that its scale can be read."""
+_LEAST_WIDTH = 480  # pixels: smaller heat maps are enlarged, so that the scale can be read
 
 
 class ActivityOutput(Sink):

@@ -30,8 +30,7 @@ _LEFT_OUT = (
 )
 """Why pixels are left out of masks, and what marks them."""
 
-_WORTH_A_LINE = 1e-4
-"""Mean share of a frame, that of the smallest object, below which nothing is said."""
+_WORTH_A_LINE = 1e-4  # mean share of a frame, that of the smallest object, that is worth a hint
 
 # The better half is what outliers are compared with, so that half is all there can be.
 _NEARLY_HALF = 0.45

@@ -34,8 +34,7 @@ _DARK, _LINE, _BORDER, _BORDER_WORDS = "#595959", "#404040", "#8a5fbf", "#5b3a8c
 _DPI = 100
 _PLAIN = "{x:g}"  # ticks without powers of ten
 _TITLE_LETTERS = 60  # of a name; longer ones lose their middle
-_LOG_SPREAD = 6.0
-"""A highest error this many times the median would flatten all else on a linear axis."""
+_LOG_SPREAD = 6.0  # times the median: a higher error would flatten all else on a linear axis
 _MAX_MARKED_FRAMES = 150  # up to which each frame has a mark
 _TIME_STEPS = (
     *(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0),

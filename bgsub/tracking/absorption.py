@@ -12,18 +12,10 @@ from numpy.typing import NDArray
 from bgsub.tracking.detections import positions
 from bgsub.video.frames import Bytes
 
-AT_ONCE_S = 2.0
-"""Seconds without change after which ``background`` absorbs: a pause in a walk is shorter."""
-
-_ALIKE = 14
-"""Grey levels up to which a pixel is taken to show what it showed: noise of 3×3 pixels is less."""
-
-_STEADY = 0.8
-"""Share of a region's pixels that must have been steady: outlines flicker, and sleepers breathe."""
-
-_RIM = 2.5
-"""Sides of the smallest region for one width of a rim that is left around what was absorbed."""
-
+AT_ONCE_S = 2.0  # without change, after which ``background`` absorbs: a pause in a walk is shorter
+_ALIKE = 14  # grey levels up to which a pixel shows the same: noise of 3×3 pixels is less
+_STEADY = 0.8  # share of a region's pixels: outlines flicker, and sleepers breathe
+_RIM = 2.5  # sides of the smallest region for a width of the rim around what was absorbed
 _DRIFT_S = 0.5  # seconds in which a remembered colour may follow the light by one grey level
 
 

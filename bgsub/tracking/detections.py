@@ -17,20 +17,14 @@ Box = tuple[float, float, float, float]
 
 Sign = Literal["brighter", "darker", "mixed", ""]
 
-_BRIGHTER_FROM = 0.8
-"""Share of an object's pixels that differ one way from which it is not called mixed."""
-
-_ENOUGH, _LEAST_ROWS = 1000, 24
-"""Pixels, and rows, that say what colour and sign a region has; of more, every so many rows do."""
-
-LEAST_SHARE = 0.0008
-"""Share of the picture that the smallest object of a mask covers: 8×8 pixels of 320×240."""
+_BRIGHTER_FROM = 0.8  # share of pixels that differ one way, from which it is not called mixed
+_ENOUGH, _LEAST_ROWS = 1000, 24  # pixels, and rows, that say what colour and sign a region has
+LEAST_SHARE = 0.0008  # of the picture, of a mask's smallest object: 8×8 pixels of 320×240
 
 # Half of 255; pixels around what a mask shows that belong to it; regions of a frame: more is noise.
 _EVEN, _BESIDE, _MOST_WEAK = 128, 2, 2000
 
-_CHILD, _PARENT = 2, 3
-"""Columns of OpenCV's tree of outlines: the first hole of a region, and the region of a hole."""
+_CHILD, _PARENT = 2, 3  # columns of OpenCV's tree: a region's first hole, and a hole's region
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,7 @@ _COLORS = (
 )
 
 _MOST_HEIGHT = 1080  # pixels above which a narrow picture is not enlarged
-
-_LEAST_WIDTH = 480
-"""Pixels below which a picture is enlarged before it is drawn on: letters need them."""
+_LEAST_WIDTH = 480  # pixels below which a picture is enlarged: letters need them
 
 
 def enlargement(width: int, height: int) -> int:

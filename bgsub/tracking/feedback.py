@@ -26,10 +26,7 @@ from bgsub.tracking.tables import read_frames, read_objects
 from bgsub.tracking.tracker import Observation
 
 _ALIKE = 0.9  # share of a track's observations that must be like an example
-
-_AREA, _SHAPE, _REACH = 2.5, 2.0, 1.5
-"""Factors by which area, width over height and the way from end to end may exceed the examples'."""
-
+_AREA, _SHAPE, _REACH = 2.5, 2.0, 1.5  # factors over an example's area, width over height, and way
 _NEAR = 0.5  # sizes of an example's place, and of its largest box, by which its place is widened
 
 

@@ -21,17 +21,10 @@ from bgsub.tracking.tracker import Observation
 
 Side = Literal["left", "right", "top", "bottom", "inside"]
 
-_BORDER = 0.015
-"""Distance from the border, in shares of the picture's longer side, up to which a box is at it."""
-
-_STILL, _STILL_S = 0.1, 1.0
-"""Sizes of the object that it may move within so many seconds and be at rest."""
-
-_STEP = 0.1
-"""Sizes of the object by which it must have moved for its path to grow: outlines breathe."""
-
-_MOST_KEPT = 4096
-"""Speeds that are kept of a track for their median; every second one goes when they are more."""
+_BORDER = 0.015  # share of the picture's longer side within which a box is at the border
+_STILL, _STILL_S = 0.1, 1.0  # own sizes that it may move in so many seconds and be at rest
+_STEP = 0.1  # own sizes by which it must have moved for its path to grow: outlines breathe
+_MOST_KEPT = 4096  # speeds kept of a track for their median, of which every second one goes then
 
 OBJECT_COLUMNS = (
     *("frame", "time_s", "track", "x", "y", "width", "height"),

@@ -21,13 +21,9 @@ _MOST_PIXELS, _ALIKE, _BREATH = 40_000, 35.0, 2
 """Pixels of a patch above which it is reduced; root mean square difference in grey levels up to
 which a place may show the object; pixels by which outlines move from frame to frame."""
 
-_DISTINCT = 20.0
-"""Grey levels between the colours of objects from which their looks tell them apart."""
-
+_DISTINCT = 20.0  # grey levels between colours of objects that their looks tell apart
 _LEARNING = 0.12  # share by which a frame moves the usual size and colour of an object
-
-_LONG, _RARELY = 8, 4
-"""Frames from which something has been hidden for long, and is looked for in every fourth one."""
+_LONG, _RARELY = 8, 4  # frames hidden, from which it is looked for in every fourth one only
 
 _OVER, _LEFT = 0.5, 0.3
 """Share of a box that another covers, and of an object that a region leaves, from which it is not
@@ -49,8 +45,7 @@ sizes by which an uncertain prediction reaches further (and 20 pixels)."""
 _AREA_COST, _COLOR_COST, _COLOR_SPAN = 0.3, 0.6, 40.0
 """Cost of twice (or half) the usual area, and of a colour that is 40 grey levels off or more."""
 
-_OTHER = 8
-"""Factor between areas from which a region is something else, but where the border cut it."""
+_OTHER = 8  # factor between areas of other things, but where the border cut one
 
 _NEAR, _ALIKE_AREA, _ALIKE_COLOR = 1.5, 3.0, 40.0
 """Own sizes beyond the usual reach from which only what looks like an object is it: factor between

@@ -18,28 +18,19 @@ from bgsub.tracking.detections import LEAST_SHARE, Box, Detection, Sign, center,
 from bgsub.tracking.targets import Motion, Target, assign, covered, find_shares, pairing_costs
 from bgsub.video.frames import Bytes
 
-_MOST_DETECTIONS = 400
-"""Regions of a frame that are followed, the largest ones: a mask of more is noise."""
-
+_MOST_DETECTIONS = 400  # the largest of a frame that are followed: a mask of more is noise
 _COVERED = 0.35  # share of an object's predicted box within a region that is taken to hold it
 _ROOM = 1.15  # usual areas of the largest of several objects, in a region that is to hold them all
 _FRAGMENT_GROWTH = 1.35  # usual sides of an object, up to which what lies near are its pieces
 _SMALL = 4 * LEAST_SHARE  # share of the picture below which an object is small
-
-_CLEAR, _CERTAIN = 0.6, 0.75
-"""Probability that an object has in one frame at least, and that of one that need not last."""
+_CLEAR, _CERTAIN = 0.6, 0.75  # probability in one frame of an object, and of one that need not last
 
 # An object is seen for long or moves: waves and halos do neither. Something small moves further:
 # leaves turn where they are.
 _LASTING_FRAMES = 8
 _WAY, _SMALL_WAY = 1.0, 1.5  # own sizes
-
-SMALL_LASTING_S = 2.0
-"""Seconds for which something small is seen otherwise; five times as long where it is not clear."""
-
-_WEAKER, _SEEN = 5, 0.75
-"""Times as long for what is not clear, and share of the frames in which it is seen meanwhile."""
-
+SMALL_LASTING_S = 2.0  # for which something small is seen that does not move
+_WEAKER, _SEEN = 5, 0.75  # times as long if not clear; share of frames in which it is seen
 _APART_S = 0.15  # between two frames from which nothing can be followed from one to the next
 _FORGOTTEN_FRAMES = 12  # for which a tentative track may be missed
 _BORDER_PIXELS = 2  # from the border, from which something may have come
