@@ -38,13 +38,13 @@ _LEAST_PARTS = 0.25
 
 
 class CameraWatch(Sink):
-    """Count pairs of frames, and those between which the picture as a whole has moved."""
+    """Count pairs of frames, those between which all has moved, and whether it `drifts` far."""
 
     def __init__(self) -> None:
         self.pairs = self.moved = 0
         self._frames = 0
         self._before: _Luma | None = None
-        self._drift = _Drift()
+        self._drift, self.drifts = _Drift(), False
 
     def write(self, frame: SceneFrame, prepared: None) -> None:
         """Compare every eighth frame with the one before."""
@@ -61,16 +61,12 @@ class CameraWatch(Sink):
             seems = is_clear and math.hypot(x, y) > _SHIFT
             self.moved += seems and _is_of_all(before, now, x, y)
             self._drift.look(now)
+            self.drifts = self._drift.is_far
 
     @property
     def is_moving(self) -> bool:
         """Return whether the picture moved most of the time, as far as enough frames tell."""
         return self.pairs >= _FEWEST and self.moved > self.pairs / 2
-
-    @property
-    def drifts(self) -> bool:
-        """Return whether the picture moved slowly, but far."""
-        return self._drift.is_far
 
 
 class _Drift:

@@ -163,7 +163,8 @@ def finish(
     is_fitted, on_bad = facts["command"] == "run", options.source.on_bad_frame
     findings += advice.damage_findings(facts, source.decoded, on_bad, is_fitted=is_fitted)
     hints = [*advice.camera_hints(outputs.camera, facts), *fit_hints]
-    hints += advice.mask_hints(outputs.statistics, outputs.scene.threshold)
+    segmenter = outputs.scene.segmenter
+    hints += advice.mask_hints(outputs.statistics, segmenter and segmenter.threshold)
     frames = {
         "decoded": source.decoded,
         "bad": len(source.bad_frames),

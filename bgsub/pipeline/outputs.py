@@ -294,7 +294,9 @@ class FrameOutputs:
         segmenter, masks = self.scene.segmenter, self.statistics
         if segmenter is not None and masks is not None:
             facts |= {"min_area": segmenter.min_area, "mask_model": segmenter.name}
-            facts |= {**self.scene.facts, "mask_share": round(masks.mean_share, 6)}
+            local = self.scene.local
+            facts |= {"mask_notes": []} if local is None else local.facts()
+            facts["mask_share"] = round(masks.mean_share, 6)
             facts |= {"mask_frames": masks.frames, "empty_masks": masks.empty}
             if masks.confidence:
                 facts["mask_trust"] = [list(one) for one in masks.confidence]

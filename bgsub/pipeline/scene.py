@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,16 +50,6 @@ class LearnedScene:
     def local(self) -> Scene | None:
         """Hypotheses of the background; None where masks are made without."""
         return None if self.segmenter is None else self.segmenter.scene
-
-    @property
-    def threshold(self) -> float | None:
-        """Grey levels above which a pixel is foreground, where masks have such a number."""
-        return None if self.segmenter is None else self.segmenter.threshold
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What was learned, as JSON values for run.json."""
-        return {"mask_notes": []} if self.local is None else self.local.facts()
 
     def background_of(self, frame: FrameView, shown: Shown | None) -> Bytes:
         """Return what the mask of a frame is cut against, (h, w, 3) BGR or (h, w) grey."""

@@ -25,9 +25,7 @@ _DISTINCT = 20.0  # grey levels between colours of objects that their looks tell
 _LEARNING = 0.12  # share by which a frame moves the usual size and colour of an object
 _LONG, _RARELY = 8, 4  # frames hidden, from which it is looked for in every fourth one only
 
-_OVER, _LEFT = 0.5, 0.3
-"""Share of a box that another covers, and of an object that a region leaves, from which it is not
-behind that other but beside it."""
+_OVER, _LEFT = 0.5, 0.3  # share covered by another, and left of a region, of one beside that other
 
 _TINY, _SIDE_BY_SIDE, _PARTED = 100, 0.8, 0.4
 """Pixels of objects below which they part a region by its pixels, share of their usual areas from
@@ -42,9 +40,8 @@ _REACH, _FARTHEST = (0.6, 3.0, 2.0), 4.0
 """How far from its prediction an object is looked for: sizes, standard deviations, pixels; and most
 sizes by which an uncertain prediction reaches further (and 20 pixels)."""
 
-_AREA_COST, _COLOR_COST, _COLOR_SPAN = 0.3, 0.6, 40.0
-"""Cost of twice (or half) the usual area, and of a colour that is 40 grey levels off or more."""
-
+_AREA_COST = 0.3  # of twice (or half) the usual area
+_COLOR_COST, _COLOR_SPAN = 0.6, 40.0  # of a colour that is so many grey levels off or more
 _OTHER = 8  # factor between areas of other things, but where the border cut one
 
 _NEAR, _ALIKE_AREA, _ALIKE_COLOR = 1.5, 3.0, 40.0
