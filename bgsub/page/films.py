@@ -463,8 +463,7 @@ def read_frame(
         message = f"frame {number}: the run used {result.numbers.size} frames"
         first, last = result.numbers[0], result.numbers[-1]
         raise UsageError(f"{message} from {first} to {last}, and not this one")
-    mask = _of_run(result, "mask", place)
-    seen = _of_footage(result, footage, number)
+    mask, seen = _of_run(result, "mask", place), _of_footage(result, footage, number)
     return FramePictures(
         number=number,
         time_s=float(result.times[place]),
@@ -499,9 +498,7 @@ def _of_footage(result: Result, footage: str | None, number: int) -> Bytes | Non
         return None
     options = source_options(result.manifest) | {"start": number, "end": number}
     options.pop("every", None)
-    try:
+    with contextlib.suppress(InputError):
         for frame in open_source(footage, **options, exact_color=True):
             return _in_rgb(frame.layout.to_bgr(frame.data))
-    except InputError:
-        pass
     return None

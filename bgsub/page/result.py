@@ -163,7 +163,7 @@ def read_result(
 
 
 def frames_used(manifest: Mapping[str, Any]) -> list[int]:
-    """Return the numbers of the used frames without a table: nearly, if times part them."""
+    """Return the numbers of the used frames if no table has them, nearly if times part them."""
     bad = {int(each["frame"]) for each in manifest.get("bad_frames", [])}
     every = manifest["options"]["source"].get("every")
     step = int(every) if str(every).isdecimal() else 1
