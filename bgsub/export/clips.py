@@ -15,8 +15,9 @@ import numpy as np
 
 from bgsub.errors import InputError
 from bgsub.export import ClipOptions
-from bgsub.export.run_data import RunData, write_rows
+from bgsub.export.run_data import RunData
 from bgsub.options import ProgressCallback, no_progress
+from bgsub.runtime.files import write_rows
 from bgsub.tracking.detections import Box
 from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 from bgsub.tracking.events import SceneEvent

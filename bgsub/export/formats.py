@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import UsageError, cannot_write
-from bgsub.export.run_data import RunData, write_rows
-from bgsub.runtime.files import check_free, staged
+from bgsub.export.run_data import RunData
+from bgsub.runtime.files import check_free, staged, write_rows
 from bgsub.tracking.targets import covered
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__, how_to_install

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bgsub.errors import cannot_write
 from bgsub.pipeline.loop import SceneFrame, Sink
 from bgsub.pipeline.scene import LearnedScene
+from bgsub.runtime.files import write_rows
 from bgsub.tracking.events import EventCollector, SceneEvent
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tables import read_frames
@@ -162,15 +163,13 @@ def write_activity(
         for event in found:
             for minute in range(int(event.start_s // _MINUTE_S), int(event.end_s // _MINUTE_S) + 1):
                 going[minute, name] += 1
-    path = folder / "activity.csv"
+    path, rows = folder / "activity.csv", []
+    for (minute, name), (frames, share) in sorted(minutes.items()):
+        row = [minute + 1, f"{minute * _MINUTE_S:g}", f"{(minute + 1) * _MINUTE_S:g}", name]
+        row += [frames, f"{share / frames:.12g}", len(tracks[minute, name]), going[minute, name]]
+        rows.append(row)
     try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            for (minute, name), (frames, share) in sorted(minutes.items()):
-                row = [minute + 1, f"{minute * _MINUTE_S:g}", f"{(minute + 1) * _MINUTE_S:g}"]
-                row += [name, frames, f"{share / frames:.12g}", len(tracks[minute, name])]
-                writer.writerow([*row, going[minute, name]])
+        write_rows(path, [COLUMNS, *rows])
     except OSError as error:
         raise cannot_write(path, error) from error
 

@@ -7,6 +7,7 @@ folder can tell what a killed process left from what another one is working on.
 from __future__ import annotations
 
 import contextlib
+import csv
 import ctypes
 import errno
 import json
@@ -18,7 +19,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -241,6 +242,12 @@ def read_json(
     except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else error
         raise InputError(f"{path}: is no {what} ({reason}){advice}") from error
+
+
+def write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
+    """Write a table with commas."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 def write_file(path: Path, data: bytes | mmap.mmap) -> None:

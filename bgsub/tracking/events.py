@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers.events import Event
-from bgsub.runtime.files import read_json
+from bgsub.runtime.files import read_json, write_rows
 from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import Observation
@@ -171,10 +170,7 @@ def write_events(events: Sequence[SceneEvent], folder: Path) -> None:
     listing = {"schema_version": 1, "events": plain}
     text = json.dumps(listing, indent=2, allow_nan=False) + "\n"
     (folder / "events.json").write_text(text, encoding="utf-8")
-    with (folder / "events.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(EVENT_COLUMNS)
-        writer.writerows(event_row(event) for event in events)
+    write_rows(folder / "events.csv", [EVENT_COLUMNS, *map(event_row, events)])
 
 
 def event_row(event: SceneEvent) -> list[Any]:

@@ -129,14 +129,12 @@ class ObjectTables:
         self.close()
         ended = [recorder.summary() for recorder in self._going.values()]
         tracks = sorted([*self._over, *ended], key=lambda track: track.track)
-        with (self._folder / "tracks.csv").open("w", encoding="utf-8", newline="") as file:
-            write_tracks(file, tracks)
+        write_tracks(self._folder / "tracks.csv", tracks)
         events = with_frame_events(self._events.finish(), frame_events)
         write_events(events, self._folder)
         if self._is_watched:
             self._counter.end(end_s)
-            with (self._folder / "regions.csv").open("w", encoding="utf-8", newline="") as file:
-                self._counter.write(file)
+            self._counter.write(self._folder / "regions.csv")
         return Recorded(tuple(tracks), tuple(events), self._rows)
 
     def close(self) -> None:

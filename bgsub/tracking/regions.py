@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
-from bgsub.runtime.files import read_json
+from bgsub.runtime.files import read_json, write_rows
 from bgsub.tracking.tracker import Observation
 
 Point = tuple[float, float]
@@ -170,11 +169,10 @@ class RegionCounter:
             for name in self._inside.pop(track):
                 self._visits[name, "region"].exits += 1
 
-    def write(self, file: IO[str]) -> None:
+    def write(self, path: Path) -> None:
         """Write regions.csv; whoever is in a region at the end has not left it."""
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_REGION_COLUMNS)
+        rows: list[Sequence[object]] = [_REGION_COLUMNS]
         for (name, kind), visits in self._visits.items():
             dwell = f"{visits.dwell_s:.2f}" if kind == "region" else ""
-            row = [name, kind, visits.entries, visits.exits, dwell, len(visits.tracks)]
-            writer.writerow(row)
+            rows.append([name, kind, visits.entries, visits.exits, dwell, len(visits.tracks)])
+        write_rows(path, rows)

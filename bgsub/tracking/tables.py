@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from bgsub.errors import InputError
+from bgsub.runtime.files import write_rows
 from bgsub.tracking.detections import Box
 from bgsub.tracking.events import SceneEvent, converted, read_events
 from bgsub.tracking.tracker import Observation
@@ -202,12 +203,10 @@ class ObjectsWriter:
 _TRACK_COLUMNS = tuple(field.name for field in fields(Track))
 
 
-def write_tracks(file: IO[str], tracks: Iterable[Track]) -> None:
+def write_tracks(path: Path, tracks: Iterable[Track]) -> None:
     """Write tracks.csv."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(_TRACK_COLUMNS)
-    for track in tracks:
-        writer.writerow([_shown(name, value) for name, value in asdict(track).items()])
+    rows = ([_shown(*item) for item in asdict(track).items()] for track in tracks)
+    write_rows(path, [_TRACK_COLUMNS, *rows])
 
 
 def _shown(name: str, value: Any) -> Any:
