@@ -164,7 +164,8 @@ def finish(
     findings += advice.damage_findings(facts, source.decoded, on_bad, is_fitted=is_fitted)
     hints = [*advice.camera_hints(outputs.camera, facts), *fit_hints]
     segmenter = outputs.scene.segmenter
-    hints += advice.mask_hints(outputs.statistics, segmenter and segmenter.threshold)
+    threshold = None if segmenter is None else segmenter.threshold
+    hints += advice.mask_hints(outputs.statistics, threshold)
     frames = {
         "decoded": source.decoded,
         "bad": len(source.bad_frames),
