@@ -21,7 +21,7 @@ from bgsub.background.camera import (
 )
 from bgsub.background.light import THUMBNAIL, Light, Singles, find_states, fit_light, lit, thumbnail
 from bgsub.robustpca.median import column_median
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, in_color
 
 Flags = NDArray[np.bool_]
 
@@ -93,9 +93,7 @@ def at_working_size(frame: Bytes) -> Bytes:
             half = frame.shape[1] // 2, frame.shape[0] // 2
             frame = np.asarray(cv2.resize(frame, half, interpolation=way), np.uint8)
         frame = np.asarray(cv2.resize(frame, (width, height), interpolation=way), np.uint8)
-    if frame.ndim == 2:
-        frame = np.asarray(cv2.cvtColor(frame, cv2.COLOR_GRAY2BGR), np.uint8)
-    return frame
+    return in_color(frame)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ import click
 
 from bgsub.cli import options as opts
 from bgsub.cli.messages import Progress, Session, log_results, make_progress
-from bgsub.errors import cannot_write
 from bgsub.paper.options import (
     COLUMNS,
     CompareOptions,
@@ -79,9 +78,9 @@ def compare_command(
             comparison = _run(path, options, session)
             rows = [row.cells() for row in comparison.rows]
             with watch.stage("write"):
-                _write(results, "compare.csv", list_rows("csv", COLUMNS, rows))
+                results.write("compare.csv", list_rows("csv", COLUMNS, rows))
                 _write_errors(results, comparison)
-                _write(results, "decomposition.png", render_decomposition(comparison))
+                results.write("decomposition.png", render_decomposition(comparison))
             record = _manifest("compare", path, comparison, options)
             results.commit({**record, "stages_s": {**comparison.stages, **watch.seconds}})
         facts = {
@@ -94,16 +93,6 @@ def compare_command(
         click.echo(list_rows(form, COLUMNS, rows, **facts), nl=False)
         _log(comparison, session)
         log_results(out, session)
-
-
-def _write(results: ResultsDirectory, name: str, data: str | bytes) -> None:
-    """Write a file of the results; raises OutputError if it cannot be written."""
-    raw = data.encode() if isinstance(data, str) else data
-    try:
-        results.stage(name).write_bytes(raw)
-    except OSError as error:
-        advice = "free some space or choose another folder with --out"
-        raise cannot_write(results.path / name, error, advice) from error
 
 
 def _run(path: str, options: CompareOptions, session: Session) -> Comparison:
@@ -128,16 +117,16 @@ def _write_errors(results: ResultsDirectory, comparison: Comparison, suffix: str
         for i, (number, time) in enumerate(zip(comparison.numbers, comparison.times, strict=True))
     ]
     text = list_rows("csv", ["frame", "time_s", *done], rows)
-    _write(results, f"frame_errors{suffix}.csv", text)
-    _write(results, f"errors{suffix}.png", render_errors(comparison))
+    results.write(f"frame_errors{suffix}.csv", text)
+    results.write(f"errors{suffix}.png", render_errors(comparison))
 
 
 def _write_sheets(results: ResultsDirectory, comparison: Comparison) -> None:
     """Write pictures of frames at two scalings."""
     from bgsub.paper.figures import render_sheet
 
-    _write(results, "frames-own.png", render_sheet(comparison, "own"))
-    _write(results, "frames-common.png", render_sheet(comparison, "common"))
+    results.write("frames-own.png", render_sheet(comparison, "own"))
+    results.write("frames-common.png", render_sheet(comparison, "common"))
 
 
 def _manifest(
@@ -304,8 +293,8 @@ def _curves(
     with ResultsDirectory(Path(out), [f"{name}.csv", f"{name}.png"], force=force) as results:
         with make_progress(session) as progress:
             rows, panels, title, columns = make(progress)
-        _write(results, f"{name}.png", render_tre(panels, title, columns=columns))
-        _write(results, f"{name}.csv", list_rows("csv", header, rows))
+        results.write(f"{name}.png", render_tre(panels, title, columns=columns))
+        results.write(f"{name}.csv", list_rows("csv", header, rows))
         results.commit(opts.preamble(f"experiment {name}", options.to_json()))
     if form not in {"csv", "json"}:
         header, rows = tre_table(rows, panel)
@@ -341,8 +330,8 @@ def background_command(
         with ResultsDirectory(Path(out), names, force=force) as results:
             comparison = _run(path, options, session)
             rows = time_rows(comparison)
-            _write(results, "times.csv", list_rows("csv", TIMES_COLUMNS, rows))
-            _write(results, "times.png", render_times(comparison))
+            results.write("times.csv", list_rows("csv", TIMES_COLUMNS, rows))
+            results.write("times.png", render_times(comparison))
             _write_errors(results, comparison)
             _write_sheets(results, comparison)
             record = _manifest("experiment background", path, comparison, options)
@@ -392,7 +381,7 @@ def moved_object_command(
                 for frames, comparison in (("all", whole), (f"1-{options.part}", part))
                 for row in comparison.rows
             ]
-            _write(results, "compare.csv", list_rows("csv", ("frames", *COLUMNS), rows))
+            results.write("compare.csv", list_rows("csv", ("frames", *COLUMNS), rows))
             record = _manifest("experiment moved-object", path, part, options)
             results.commit({**record, "rows": rows})
         click.echo(list_rows(form, ("frames", *COLUMNS), rows), nl=False)

@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 from bgsub.errors import OutputError, UsageError
 from bgsub.fit.frame_fit import FittedFrames, check_rank, truncated, with_residual
 from bgsub.fit.memory import AUTO_FIT_FRAMES
-from bgsub.options import ProgressCallback
+from bgsub.options import ProgressCallback, no_progress
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, frame_scores
 from bgsub.paper.curves import auc, average_precision
 from bgsub.paper.labels import UNKNOWN
 from bgsub.paper.options import CompareOptions, Comparison, Entry, MethodRow
 from bgsub.pipeline import manifest as manifests
-from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most, no_progress
+from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most
 from bgsub.robustpca.competitors import COMPARED, MethodInfo
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix

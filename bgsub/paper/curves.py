@@ -25,9 +25,8 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.errors import BgsubWarning, InputError, UsageError
-from bgsub.options import ProgressCallback
+from bgsub.options import ProgressCallback, no_progress
 from bgsub.paper.options import MANY_REMOVALS, OTHERS, DigitOptions, SyntheticOptions
-from bgsub.pipeline.inputs import no_progress
 from bgsub.robustpca.base import residuals
 from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.conventions import check_matrix

@@ -8,8 +8,7 @@ restart in the row space, whatever the number of pixels.
 
 The residuals depend on U through its span alone, and so does the span of the next supergradient. So
 in place of the polar factor any orthonormal basis of the same span serves; the one used here is
-aligned with the principal axes of the supergradient, which keeps small components accurate. Tests
-compare it with the algorithm as printed, on the matrix itself.
+aligned with the principal axes of the supergradient, which keeps small components accurate.
 
 Arrays of all restarts hold what belongs to a component or a centre in one row: (R, k, n) for scores
 and (R, k, q) for coefficients, so that every product runs over contiguous memory.
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.robustpca.median import column_median
 from bgsub.robustpca.spaces import Fit, Floats, Space, inverse_roots
 
 # Squared lengths below this share of what they could have been are rounding noise.
@@ -206,9 +206,43 @@ def _turn(T: Floats, C: Floats, FC: Floats, MC: Floats) -> tuple[Floats, Floats,
     return T @ C, turned, turned if MC is FC else T @ MC
 
 
+# --- the algorithm as printed -------------------------------------------------------------------
+
+
 def random_orthonormal(n_features: int, n_components: int, rng: np.random.Generator) -> Floats:
     """Draw from the uniform distribution on the Stiefel manifold, shape (p, k)."""
     import scipy.linalg
 
     U, _ = scipy.linalg.polar(rng.standard_normal((n_features, n_components)))
     return np.asarray(U, dtype=np.float64)
+
+
+def algorithm1(
+    X: Floats, U: Floats, n_support: int, *, tol: float = 1e-5, max_iter: int = 1000
+) -> Descent:
+    """Run one start of Algorithm 1 exactly as printed, on the matrix itself: slow, easy to trust.
+
+    `descend` is tested against this. The result's weights are m − m₀ and its basis is U, as in
+    `spaces.FeatureSpace`.
+    """
+    import scipy.linalg
+
+    def residuals() -> Floats:
+        centred = X - m
+        difference = centred - (centred @ U) @ U.T
+        return np.asarray(np.einsum("ij,ij->i", difference, difference))
+
+    start = m = column_median(X)
+    r = residuals()
+    objectives = [float(np.sort(r)[:n_support].mean())]
+    converged = False
+    while not converged and len(objectives) <= max_iter:
+        inside = X[smallest(r, n_support)] - m
+        G = -inside.T @ (inside @ U)
+        U = -scipy.linalg.polar(G)[0]
+        m = X[smallest(residuals(), n_support)].mean(axis=0)
+        r = residuals()
+        objectives.append(float(np.sort(r)[:n_support].mean()))
+        converged = objectives[-2] - objectives[-1] <= tol * objectives[-2]
+    support = smallest(r, n_support)
+    return Descent(Fit(m - start, U, (X - m) @ U, r, support), objectives, converged)

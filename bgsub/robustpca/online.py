@@ -15,9 +15,9 @@ with one value: the products of such rows are computed anew.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +90,7 @@ class OnlineTRPCA(TRPCA):
     window: int = 500
     refresh: int = 50
     n_fresh: int = 2
+    solver: Literal["gram", "reference"] = field(default="gram", init=False)
 
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:  # noqa: ARG002 - convention
         """Forget all rows, and take in those of X as a stream that begins with a whole window.

@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, PrecisionWarning
-from bgsub.robustpca.base import AffineEstimator
-from bgsub.robustpca.conventions import support_size
-from bgsub.robustpca.descent import Descent, descend
+from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
+from bgsub.robustpca.conventions import rows_of, support_size
+from bgsub.robustpca.descent import Descent, algorithm1, descend, random_orthonormal
 from bgsub.robustpca.gram import ColumnReader
+from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import LEAST_SCALE, REWEIGHT_CUTOFF, reweight, rounding_level
-from bgsub.robustpca.spaces import Fit, Floats, Space, peak_signs
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, peak_signs
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +37,7 @@ class TRPCA(AffineEstimator):
     Finds a centre m and k orthonormal components U that minimise
     R(m, U) = (1/t) Σ of the t smallest r_i, r_i = ‖(UUᵀ − I)(x_i − m)‖², by Algorithm 1 of the
     paper from several random starts, of which the best is kept; then, unless switched off, refits
-    to all inliers (`reweight`). All starts run together among the rows, from the exact Gram matrix,
-    or among the columns where they are fewer.
+    to all inliers (`reweight`).
 
     Parameters
     ----------
@@ -53,6 +53,9 @@ class TRPCA(AffineEstimator):
         A start ends after this many iterations at the latest.
     reweight : bool
         Refit to all inliers after the best start.
+    solver : {"gram", "reference"}
+        "gram" runs among the rows from the exact Gram matrix (or among the columns where they are
+        fewer), all starts together; "reference" is Algorithm 1 as printed, on the matrix itself.
     random_state : int, numpy.random.Generator or None
         Seed of the starts; the same seed gives the same result bit for bit on one machine.
     reweight_cutoff : float
@@ -118,14 +121,29 @@ class TRPCA(AffineEstimator):
     tol: float = 1e-5
     max_iter: int = 1000
     reweight: bool = True
+    solver: Literal["gram", "reference"] = "gram"
     random_state: int | np.random.Generator | None = None
     reweight_cutoff: float = REWEIGHT_CUTOFF
     threads: int | None = None
 
+    _words: ClassVar = {"solver": ("gram", "reference")}
+
     def fit(self, X: NDArray[Any] | ColumnReader, y: object = None) -> Self:
         """Fit; see `AffineEstimator.fit` for the matrix, the errors and the cost."""
-        super().fit(X, y)
-        self._warn_of_lost_digits(X)
+        if self.solver != "reference":
+            super().fit(X, y)
+            self._warn_of_lost_digits(X)
+            return self
+        rows = np.asarray(rows_of(self._training_matrix(X)), dtype=np.float64)
+        rng = np.random.default_rng(self.random_state)
+        rank = min(self.n_components, rows.shape[1])
+        starts = (random_orthonormal(rows.shape[1], rank, rng) for _ in range(self.n_init))
+        t = support_size(rows.shape[0], self.support_fraction)
+        descents = [algorithm1(rows, U, t, tol=self.tol, max_iter=self.max_iter) for U in starts]
+        offset = column_median(rows)
+        fits = self._finish(FeatureSpace(rows, offset), descents)
+        self._set_fit(fits[0])
+        self._set_pixels([(offset + f.weights, orthonormal_rows(f.basis)) for f in fits])
         return self
 
     def _warn_of_lost_digits(self, X: NDArray[Any] | ColumnReader) -> None:

@@ -7,6 +7,7 @@ folder can tell what a killed process left from what another one is working on.
 from __future__ import annotations
 
 import contextlib
+import csv
 import ctypes
 import errno
 import json
@@ -18,7 +19,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -238,6 +239,12 @@ def read_json(
         raise InputError(f"{path}: is no {what} ({reason}){advice}") from error
 
 
+def write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
+    """Write a table with commas."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
 def write_file(path: Path, data: bytes | mmap.mmap) -> None:
     """Write a file that somebody named, whole or not at all if it is a plain file.
 
@@ -279,8 +286,10 @@ def staged(path: Path) -> Iterator[Path]:
         claim.remove()
 
 
-def check_free(path: Path, *, force: bool) -> None:
-    """Raise OutputError if a file is there that may not be replaced."""
+def check_free(path: Path, *, force: bool, plain: bool = False) -> None:
+    """Raise OutputError if a file is there that may not be replaced; `plain`: or anything else."""
+    if plain and os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        raise OutputError(f"{path}: exists and is no plain file; choose another name")
     # Path.is_file raises for names that are too long; whoever writes the file says so.
     if os.path.isfile(path) and not path.is_symlink() and not force:  # noqa: PTH113 - see above
         raise OutputError(f"{path}: exists; replace it with --force or choose another name")

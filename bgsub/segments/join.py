@@ -313,9 +313,8 @@ def join_objects(
     `area` is what was looked at; events of whole frames are listed too; `end_s` is the time of the
     film's last frame, whether it shows objects or not.
     """
-    tables = ObjectTables(folder, area, options)
     numbers = _TrackNumbers(options.max_gap_s)
-    try:
+    with ObjectTables(folder, area, options) as tables:
         for path in parts:
             frames = read_frames(path)
             early: list[list[Observation]] = []
@@ -331,8 +330,6 @@ def join_objects(
                 tables.add([numbers.number(seen) for seen in frame])
                 numbers.forget(frame[0].time_s)
         return tables.finish(frame_events, end_s)
-    finally:
-        tables.close()
 
 
 MODELS = "models"  # folder with the models of all segments
@@ -440,7 +437,7 @@ def _plot(
 ) -> None:
     """Draw errors.png with the borders of the segments."""
     # Takes longer to import than many joins.
-    from bgsub.report.plots import Film, render_errors, write_plot
+    from bgsub.report.plots import Film, render_errors
 
     name = output_name("plot", options)
     borders = {
@@ -455,4 +452,4 @@ def _plot(
         plot_format=options.plot_format,
         film=Film(used, outliers, borders),
     )
-    write_plot(results.stage(name), data)
+    results.write(name, data)

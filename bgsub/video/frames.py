@@ -120,8 +120,7 @@ class Layout:
         if self.kind == "gray" and image.ndim == 2:
             luma[...] = image
             return vector
-        if image.ndim == 2:
-            image = cv2.cvtColor(image, cv2.COLOR_GRAY2BGR).astype(np.uint8, copy=False)
+        image = in_color(image)
         if self.kind != "yuv420":
             cv2.cvtColor(image, cv2.COLOR_BGR2GRAY, dst=luma)
         if self.kind == "bgr":
@@ -198,6 +197,13 @@ class Frame:
         if picture.ndim == 2:
             return picture
         return cv2.cvtColor(picture, cv2.COLOR_BGR2RGB).astype(np.uint8, copy=False)
+
+
+def in_color(picture: Bytes) -> Bytes:
+    """Return a picture, (h, w) or (h, w, 3), with three channels; that of three itself."""
+    if picture.ndim == 3:
+        return picture
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR), dtype=np.uint8)
 
 
 def pixels_within(outline: cv2.typing.MatLike) -> float:

@@ -8,10 +8,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from bgsub.robustpca.descent import Descent, smallest
 from bgsub.robustpca.gram import gram_matrix
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace
+from bgsub.robustpca.spaces import FeatureSpace, RowSpace
 
 
 def contaminated(
@@ -68,32 +67,3 @@ def subspace_angle(first, second):
     """Largest principal angle between the spans of some rows, in radians."""
     spans = (np.atleast_2d(np.asarray(rows, dtype=float)).T for rows in (first, second))
     return scipy.linalg.subspace_angles(*spans).max(initial=0.0)
-
-
-def algorithm1(
-    X: Floats, U: Floats, n_support: int, *, tol: float = 1e-5, max_iter: int = 1000
-) -> Descent:
-    """Run one start of Algorithm 1 exactly as printed, on the matrix itself: slow, easy to trust.
-
-    The result's weights are m − m₀ and its basis is U, as in `FeatureSpace`.
-    """
-
-    def residuals() -> Floats:
-        centred = X - m
-        difference = centred - (centred @ U) @ U.T
-        return np.asarray(np.einsum("ij,ij->i", difference, difference))
-
-    start = m = column_median(X)
-    r = residuals()
-    objectives = [float(np.sort(r)[:n_support].mean())]
-    converged = False
-    while not converged and len(objectives) <= max_iter:
-        inside = X[smallest(r, n_support)] - m
-        G = -inside.T @ (inside @ U)
-        U = -scipy.linalg.polar(G)[0]
-        m = X[smallest(residuals(), n_support)].mean(axis=0)
-        r = residuals()
-        objectives.append(float(np.sort(r)[:n_support].mean()))
-        converged = objectives[-2] - objectives[-1] <= tol * objectives[-2]
-    support = smallest(r, n_support)
-    return Descent(Fit(m - start, U, (X - m) @ U, r, support), objectives, converged)

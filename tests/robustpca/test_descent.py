@@ -6,10 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.robustpca.base import residuals
-from bgsub.robustpca.descent import descend, random_orthonormal, smallest
+from bgsub.robustpca.descent import (
+    algorithm1,
+    descend,
+    random_orthonormal,
+    smallest,
+)
 from bgsub.robustpca.median import column_median
 
-from .helpers import algorithm1, both_spaces, contaminated, frames
+from .helpers import both_spaces, contaminated, frames
 
 
 def starts(X, k, count, seed=0):

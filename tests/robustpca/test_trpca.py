@@ -11,10 +11,11 @@ from bgsub import TRPCA
 from bgsub.errors import ConvergenceWarning, PrecisionWarning, RankWarning
 from bgsub.paper.curves import data1, data2, tre
 from bgsub.robustpca.base import residuals
-from bgsub.robustpca.descent import random_orthonormal
+from bgsub.robustpca.descent import algorithm1, random_orthonormal
 from bgsub.robustpca.gram import gram_matrix
+from tests.robustpca.helpers import subspace_angle
 
-from .helpers import Columns, algorithm1, contaminated, frames, subspace_angle
+from .helpers import Columns, contaminated, frames
 
 SHAPES = [(40, 90), (90, 40)]
 
@@ -45,11 +46,12 @@ def check_fit(fit, X, k):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])
+@pytest.mark.parametrize("solver", ["gram", "reference"])
 @pytest.mark.parametrize("reweight", [True, False])
-def test_every_type_and_road(shape, dtype, reweight):
+def test_every_type_solver_and_road(shape, dtype, solver, reweight):
     X = frames(*shape).astype(dtype)
     before = X.copy()
-    fit = TRPCA(3, reweight=reweight, n_init=3, random_state=1)
+    fit = TRPCA(3, solver=solver, reweight=reweight, n_init=3, random_state=1)
     assert fit.fit(X) is fit
     np.testing.assert_array_equal(X, before)
     check_fit(fit, X, 3)
@@ -62,9 +64,21 @@ def test_every_type_and_road(shape, dtype, reweight):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_with_every_row_it_is_the_svd(shape):
+def test_solvers_agree_where_restarts_do(shape):
+    X = contaminated(*shape)
+    fast = TRPCA(3, random_state=1, n_init=20).fit(X)
+    slow = TRPCA(3, random_state=2, n_init=20, solver="reference").fit(X)
+    np.testing.assert_array_equal(fast.support_, slow.support_)
+    np.testing.assert_allclose(fast.center_, slow.center_, atol=1e-8)
+    np.testing.assert_allclose(fast.components_, slow.components_, atol=1e-8)
+    np.testing.assert_allclose(fast.outlier_scores_, slow.outlier_scores_, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+def test_with_every_row_it_is_the_svd(shape, solver):
     X = contaminated(*shape, share=0.1)
-    fit = TRPCA(3, support_fraction=1.0, reweight=False, tol=1e-14, random_state=0)
+    fit = TRPCA(3, support_fraction=1.0, reweight=False, solver=solver, tol=1e-14, random_state=0)
     fit.fit(X)
     assert fit.support_.all()
     mean = X.mean(axis=0)
@@ -132,6 +146,8 @@ def test_fit_from_the_gram_matrix_or_a_reader_is_the_same():
     np.testing.assert_array_equal(whole.components_, by_column.components_)
     np.testing.assert_array_equal(whole.raw_support_, alone.raw_support_)
     assert not hasattr(alone, "raw_center_")
+    slow = [TRPCA(2, random_state=1, solver="reference", n_init=2).fit(Y) for Y in (X, Columns(X))]
+    np.testing.assert_array_equal(slow[0].components_, slow[1].components_)
 
 
 def test_reweighting_can_be_switched_off():
@@ -156,10 +172,11 @@ def test_outlier_scores_tell_visitors():
     assert fit.error_scale_ > 0
 
 
+@pytest.mark.parametrize("solver", ["gram", "reference"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_new_rows_are_judged_as_an_outlier_detector_does(shape):
+def test_new_rows_are_judged_as_an_outlier_detector_does(shape, solver):
     X = contaminated(*shape, share=0.2)
-    fit = TRPCA(2, random_state=0).fit(X)
+    fit = TRPCA(2, random_state=0, solver=solver).fit(X)
     rng = np.random.default_rng(5)
     usual = fit.center_ + rng.normal(size=(30, 2)) @ fit.components_
     foreign = usual + rng.normal(scale=9, size=usual.shape)
@@ -222,11 +239,12 @@ DEGENERATE = {
 
 
 @pytest.mark.parametrize("name", DEGENERATE)
+@pytest.mark.parametrize("solver", ["gram", "reference"])
 @pytest.mark.parametrize("k", [1, 8, 60])
-def test_degenerate_input_is_defined(name, k):
+def test_degenerate_input_is_defined(name, solver, k):
     X, rank = DEGENERATE[name]
-    raw = TRPCA(k, reweight=False, random_state=0)
-    full = TRPCA(k, random_state=0)
+    raw = TRPCA(k, solver=solver, reweight=False, random_state=0)
+    full = TRPCA(k, solver=solver, random_state=0)
     for fit in (raw, full):
         if rank < k and fit is raw:
             message = f"rank {rank}, lower than n_components={k}: {rank} components are returned"
@@ -240,11 +258,12 @@ def test_degenerate_input_is_defined(name, k):
         check_fit(fit, X, k)
 
 
+@pytest.mark.parametrize("solver", ["gram", "reference"])
 @pytest.mark.parametrize("k", [1, 8, 60])
-def test_one_of_two_states_or_the_line_through_both_leaves_nothing(k):
+def test_one_of_two_states_or_the_line_through_both_leaves_nothing(solver, k):
     # Which of the two is found is for the last bits to say; what varies by these is no component.
     X = np.repeat([[0.0] * 20, [0.3] * 20], 6, axis=0)
-    fit = TRPCA(k, reweight=False, random_state=0)
+    fit = TRPCA(k, solver=solver, reweight=False, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RankWarning)
         fit.fit(X)
@@ -262,11 +281,12 @@ def test_squares_that_underflow():
 
 
 @pytest.mark.parametrize("shape", [(12, 30), (30, 12), (320, 400)])
-def test_the_one_different_row_is_an_outlier(shape):
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+def test_the_one_different_row_is_an_outlier(shape, solver):
     X = np.full(shape, 90, dtype=np.uint8)
     X[4, ::2] = 200
     with pytest.warns(RankWarning, match="rank 0"):
-        fit = TRPCA(2, n_init=2, random_state=0).fit(X)
+        fit = TRPCA(2, solver=solver, n_init=2, random_state=0).fit(X)
     np.testing.assert_array_equal(fit.center_, X[0])
     np.testing.assert_array_equal(np.flatnonzero(~fit.support_), [4])
     assert fit.errors_[4] == shape[1] // 2 * 110**2
@@ -314,13 +334,14 @@ def test_one_huge_row_does_no_harm(shape):
 @pytest.mark.parametrize("size", [1e9, 1e13, 1e30, 1e60])
 @pytest.mark.parametrize("direction", ["random", "one pixel", "in the plane"])
 @pytest.mark.parametrize("p", [20, 250])
-def test_a_row_of_any_size_says_nothing_of_the_others(size, direction, p):
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+def test_a_row_of_any_size_says_nothing_of_the_others(size, direction, p, solver):
     """Moderate outliers stay outliers, and no component is lost, beside a row that is huge."""
     data = data1(120, p, 4, outlier_share=0.3, random_state=0)
     X, inliers = data.X.copy(), data.labels.copy()
     row = np.flatnonzero(inliers)[0]
     inliers[row] = False
-    estimator = TRPCA(4, random_state=0, n_init=3)
+    estimator = TRPCA(4, random_state=0, n_init=3, solver=solver)
     clean = estimator.fit(np.delete(X, row, axis=0))
     support = np.insert(clean.support_, row, values=False)
     components, scores = clean.components_, clean.outlier_scores_
@@ -329,7 +350,7 @@ def test_a_row_of_any_size_says_nothing_of_the_others(size, direction, p):
     elif direction == "one pixel":
         X[row] = np.arange(p) == 3
     X[row] *= size
-    fit = TRPCA(4, random_state=0, n_init=3).fit(X)
+    fit = TRPCA(4, random_state=0, n_init=3, solver=solver).fit(X)
     np.testing.assert_array_equal(fit.support_, support)
     np.testing.assert_array_equal(support, inliers)
     np.testing.assert_allclose(fit.components_, components, atol=1e-9)
@@ -365,6 +386,7 @@ def test_where_most_rows_are_equal_the_others_are_told_apart_whatever_their_size
         ({"max_iter": 0}, "max_iter=0: an integer of at least 1 is needed"),
         ({"reweight_cutoff": 0}, "reweight_cutoff=0: a number above 0 is needed"),
         ({"reweight_cutoff": float("nan")}, "reweight_cutoff=nan"),
+        ({"solver": "svd"}, "solver='svd': 'gram' or 'reference' is needed"),
         ({"threads": 0}, "threads=0: an integer of at least 1 is needed"),
     ],
 )
@@ -375,19 +397,22 @@ def test_parameters_out_of_range(parameters, message):
         estimator.fit(X)
     with pytest.raises(ValueError, match=message):
         estimator.fit_gram(gram_matrix(X))
+    with pytest.raises(ValueError, match=message):
+        TRPCA(**{"solver": "reference", **parameters}).fit(X)
 
 
+@pytest.mark.parametrize("solver", ["gram", "reference"])
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_entries_that_are_no_finite_number(value):
+def test_entries_that_are_no_finite_number(solver, value):
     X = contaminated(10, 20)
     X[7, 3] = value
     shown = "NaN" if np.isnan(value) else "inf"
     with pytest.raises(ValueError, match=rf"X\[7, 3\] is {shown}: every entry must be"):
-        TRPCA(2).fit(X)
+        TRPCA(2, solver=solver).fit(X)
     for other in (X, np.vstack([X] * 5)):
         with pytest.raises(ValueError, match=r"finite number"):
-            TRPCA(2).fit(Columns(other))
-    fit = TRPCA(2, random_state=0).fit(contaminated(10, 20))
+            TRPCA(2, solver=solver).fit(Columns(other))
+    fit = TRPCA(2, solver=solver, random_state=0).fit(contaminated(10, 20))
     with pytest.raises(ValueError, match=rf"X\[7, 3\] is {shown}"):
         fit.transform(X)
 
@@ -402,9 +427,10 @@ def test_size_of_the_support(fraction, n, t):
     assert fit.support_.sum() == t
 
 
-def test_no_convergence_is_a_warning():
+@pytest.mark.parametrize("solver", ["gram", "reference"])
+def test_no_convergence_is_a_warning(solver):
     with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=1 iterations"):
-        fit = TRPCA(3, max_iter=1, random_state=0).fit(contaminated(40, 60))
+        fit = TRPCA(3, solver=solver, max_iter=1, random_state=0).fit(contaminated(40, 60))
     assert (fit.converged_, fit.n_iter_) == (False, 1)
 
 
