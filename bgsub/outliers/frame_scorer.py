@@ -286,7 +286,7 @@ def _noise_factors(scorer: FrameScorer, residuals: Singles) -> Floats:
 def chosen_medians(scorer: FrameScorer, residuals: NDArray[np.floating[Any]]) -> Singles:
     """Medians over m pictures of |residual| / noise, from some of their pixels, shape (m,)."""
     chosen = scorer.light.chosen
-    values = np.abs(residuals.reshape(len(residuals), -1)[:, chosen])
+    values = np.abs(residuals.reshape(len(residuals), -1).take(chosen, axis=1))
     values /= scorer.noise.ravel()[chosen]
     middle = values.shape[1] // 2
     return np.asarray(np.partition(values, middle, axis=1)[:, middle])
