@@ -164,7 +164,9 @@ class TestPlaying:
         opened.tab.locator("#play").click()
         opened.tab.wait_for_function("() => current > 2 && current < 60")
 
-    def test_it_stops_at_the_end_where_the_browser_has_no_word_of_the_last_picture(self, open_page, report):
+    def test_it_stops_at_the_end_where_the_browser_has_no_word_of_the_last_picture(
+        self, open_page, report
+    ):
         opened = open_page(report, mark=f"#frame-{N - 5}")
         opened.settle(N - 5)
         opened.tab.evaluate("HTMLVideoElement.prototype.requestVideoFrameCallback = () => 0")

@@ -21,7 +21,7 @@ from bgsub.live.feed import LiveSource, read_source
 from bgsub.live.options import WatchOptions
 from bgsub.live.watcher import Watcher
 
-SIZE = (96, 72)
+SIZE = (64, 48)
 
 
 def walk(n, visits, size=SIZE, seed=0):
