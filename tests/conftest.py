@@ -201,7 +201,7 @@ def whole_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     frames = make_scene()
     np.save(folder / "clip.npy", frames)
-    options = make_options(format="mkv", foreground="signed", outputs=OUTPUTS)
+    options = make_options(format="mkv", foreground="signed", threads=2, outputs=OUTPUTS)
     path, out = str(folder / "clip.npy"), folder / "new" / "results"
     result = run(path, out, options)
     return SimpleNamespace(
