@@ -209,6 +209,26 @@ def whole_run(tmp_path_factory):
     )
 
 
+@pytest.fixture(scope="session")
+def visit(tmp_path_factory):
+    """A folder with film.mp4, which shows a visit, and results of a run on it.
+
+    Tests must leave it as it is.
+    """
+    folder = tmp_path_factory.mktemp("visit")
+    frames = make_scene(120, visit=60)
+    frames[90:] = make_scene(120, visit=120)[90:]
+    with av.open(str(folder / "film.mp4"), "w") as container:
+        stream = container.add_stream("libx264", rate=25, options={"crf": "8", "g": "20"})
+        stream.width, stream.height, stream.pix_fmt = 48, 36, "yuv420p"
+        for frame in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode())
+    outputs = {"mask", "objects", "tracks", "events"}
+    run(folder / "film.mp4", folder / "results", make_options(outputs=outputs, format="mkv"))
+    return folder
+
+
 @pytest.fixture
 def manifest_of():
     def read(out: Path):
