@@ -55,6 +55,22 @@ LATER_UNIT, SPREAD_UNIT = 127, 400
 _LEAST_FRAMES, _LEAST_SHARE = 2, 0.04
 """Frames, and share of the frames, that show a second colour at least: what is rarer passes by."""
 
+_ONCE, _BOTH, _LEAST_PLACE = 0.7, 0.8, 0.12
+"""A change for good: by how much of half of the film one colour is later than the other, the share
+of the frames that show one of both, and that of the rarer one; at least."""
+
+_LEAST_APART, _LEAST_CHANGED, _LEAST_STAYING = 16, 0.002, 15
+"""Grey levels and share of the pixels that change for good together, and frames in which that is
+looked for; at least."""
+
+_OUTLINED, _SURELY, _LEAST_OUTLINE = 1.15, 1.4, 12.0
+"""By how much more outline one colour has than the other: where that begins to count, where it
+counts in full, and by how many grey levels it is more at least."""
+
+_BETWEEN, _VISIT = 60, 92
+"""By how much less the colours of a visit are spread in time, at least and as a rule: see
+`Plates.order`."""
+
 
 def working_size(height: int, width: int) -> tuple[int, int]:
     """Return height and width at which frames of a size are segmented."""
@@ -272,17 +288,63 @@ def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:
         near += off * shown
         spread += np.minimum(np.minimum(off, other), _LONGEST)
     count = np.maximum(np.count_nonzero(shows_first, axis=0), 1)
-    shares = [np.count_nonzero(shown, axis=0) * (255 / n) for shown in (shows_first, shows_second)]
+    counts = [np.count_nonzero(shown, axis=0) * (255 / n) for shown in (shows_first, shows_second)]
+    shares = np.rint(counts).astype(np.uint8)
     colors = np.stack([one.reshape(3, height, width).transpose(1, 2, 0) for one in (first, second)])
+    order = _order(shows_first, shows_second, times)
+    if n >= _LEAST_STAYING:
+        _tell_what_stays(colors, shares, order)
     return Plates(
         np.ascontiguousarray(colors),
-        np.rint(shares).astype(np.uint8),
+        shares,
         n,
         np.clip(np.rint(NOISE_UNIT * near / count), 0, 255).astype(np.uint8),
         np.clip(np.rint(_ACTIVITY_UNIT * spread / n), 0, 255).astype(np.uint8),
-        _order(shows_first, shows_second, times),
+        order,
         thumbnail(np.ascontiguousarray(colors[0])),
     )
+
+
+def _tell_what_stays(colors: Bytes, shares: Bytes, order: Bytes) -> None:
+    """Put the place first where what came or left, for good or between, is seen more often.
+
+    Neither shares nor times tell the place from what stands there for longer, but a thing has an
+    outline, and the place goes on into its surroundings. Where the commoner of two colours, which
+    follow one another or of which it is seen between the other, has the stronger edge around it,
+    both change places, and the times become those of a visit, the more so the clearer that is.
+    """
+    gradients = [_steepness(one) for one in colors]
+    apart = cv2.absdiff(colors[0], colors[1]).max(axis=2) >= _LEAST_APART
+    later, spread = order.astype(np.float32) - 128
+    followed = (np.abs(later) >= _ONCE * LATER_UNIT / 2) | (spread <= -_BETWEEN)
+    both = shares[0].astype(np.float32) + shares[1] >= _BOTH * 255
+    once = (apart & followed & both & (shares[1] >= _LEAST_PLACE * 255)).view(np.uint8)
+    small, large = np.ones((3, 3), np.uint8), np.ones((5, 5), np.uint8)
+    once = cv2.morphologyEx(once, cv2.MORPH_OPEN, small)
+    once = cv2.morphologyEx(once, cv2.MORPH_CLOSE, large)
+    count, labels, found, _ = cv2.connectedComponentsWithStats(once)
+    for label in range(1, count):
+        if found[label, cv2.CC_STAT_AREA] < _LEAST_CHANGED * once.size:
+            continue
+        thing = (labels == label).view(np.uint8)
+        rim = cv2.morphologyEx(thing, cv2.MORPH_GRADIENT, small) > 0
+        first, second = (float(one[rim].mean()) for one in gradients)
+        sure = (first / max(second, 1.0) - _OUTLINED) / (_SURELY - _OUTLINED)
+        if sure <= 0 or first - second < _LEAST_OUTLINE:
+            continue
+        wide = cv2.dilate(thing, small) > 0
+        colors[:, wide] = colors[::-1, wide]
+        shares[:, wide] = shares[::-1, wide] if sure < 1 else shares[:, wide]
+        visit = np.array([[128], [128 + _VISIT]], np.float32)
+        turned = 256 - order[:, wide].astype(np.float32)
+        order[:, wide] = np.clip(turned + min(sure, 1.0) * (visit - turned), 0, 255)
+
+
+def _steepness(picture: Bytes) -> Singles:
+    """Return the largest gradient of any channel within a pixel of each, in grey levels."""
+    across, down = (cv2.Sobel(picture, cv2.CV_32F, x, 1 - x, scale=0.25) for x in (1, 0))
+    steepest = cv2.magnitude(across, down).max(axis=2)
+    return np.asarray(cv2.dilate(steepest, np.ones((3, 3), np.uint8)), np.float32)
 
 
 def _order(first: Flags, second: Flags, times: NDArray[np.float64]) -> Bytes:

@@ -47,6 +47,38 @@ def test_the_order_tells_a_visit_from_the_place_around_it(there, later, less_spr
     assert not (state.order[:, :, 100:].astype(int) - 128).any()
 
 
+def floor(n):
+    """A floor that is lit from one side, through a camera."""
+    rng = np.random.default_rng(4)
+    ground = np.repeat(np.linspace(90, 140, 64)[None, :, None] + (0, 8, 16), 48, axis=0)
+    frames = np.clip(ground + rng.normal(0, 2, (n, 48, 64, 3)), 0, 255).astype(np.uint8)
+    return np.stack([at_working_size(frame) for frame in frames])
+
+
+@pytest.mark.parametrize(
+    "there",
+    [slice(24, 60), slice(0, 36), slice(10, 50)],
+    ids=["came and stays", "left", "comes and goes"],
+)
+def test_what_has_an_outline_is_no_place_however_long_it_lies_there(there):
+    frames = floor(60)
+    empty = frames[0 if there.start else 59].copy()
+    frames[there, 40:80, 40:80] = (20, 30, 200)
+    (state,) = Background.learn(frames).states
+    inside = (slice(44, 76), slice(44, 76))
+    assert np.abs(state.colors[0][inside] - empty[inside].astype(float)).mean() < 4
+    assert np.abs(state.colors[1][inside] - np.array([20, 30, 200.0])).mean() < 3
+    assert (state.order[1][inside] > 200).all()
+
+
+def test_a_part_of_the_place_that_changes_for_good_is_what_it_is_for_longer():
+    frames = floor(60)
+    frames[:24, 40:80, 40:80] = (200, 60, 20)  # A blind that is drawn: outlined as the window is.
+    frames[24:, 40:80, 40:80] = (20, 30, 200)
+    (state,) = Background.learn(frames).states
+    assert np.abs(state.colors[0][44:76, 44:76] - np.array([20, 30, 200.0])).mean() < 3
+
+
 def test_what_passes_by_once_is_no_hypothesis():
     frames = sample(60)
     frames[10, 40:80, 40:80] = 255
