@@ -17,6 +17,7 @@ from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.pipeline.run import run
 from bgsub.runtime.threads import Workers
 from bgsub.video.images import write_image
+from tests.video.conftest import encode as encode_film
 from tests.white_figures import leave_white
 from tests.worker_groups import (  # noqa: F401 - hooks
     pytest_configure,
@@ -218,12 +219,7 @@ def visit(tmp_path_factory):
     folder = tmp_path_factory.mktemp("visit")
     frames = make_scene(120, visit=60)
     frames[90:] = make_scene(120, visit=120)[90:]
-    with av.open(str(folder / "film.mp4"), "w") as container:
-        stream = container.add_stream("libx264", rate=25, options={"crf": "8", "g": "20"})
-        stream.width, stream.height, stream.pix_fmt = 48, 36, "yuv420p"
-        for frame in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
-        container.mux(stream.encode())
+    encode_film(folder / "film.mp4", frames, options={"crf": "8", "g": "20"})
     outputs = {"mask", "objects", "tracks", "events"}
     run(folder / "film.mp4", folder / "results", make_options(outputs=outputs, format="mkv"))
     return folder

@@ -17,7 +17,6 @@ import pytest
 from bgsub.cli import jobs
 from bgsub.cli.jobs import Job, Work, request_for
 from bgsub.cli.messages import Session
-from bgsub.cluster.parts import common_plan
 from bgsub.runtime.processes import ask_child
 from bgsub.version import __version__
 from tests.conftest import make_options, make_scene
@@ -122,16 +121,11 @@ def test_a_real_batch_is_the_same_with_two_processes(films, invoke) -> None:
 
 @pytest.fixture
 def ask(tmp_path):
-    np.save(tmp_path / "a.npy", make_scene(100))
+    np.save(tmp_path / "a.npy", make_scene(30, visit=20))
 
-    def make(number=None, given="a.npy", work="run", **changes):
-        options = make_options(outputs={"errors"}, k=1, segment=50)
+    def make(given="a.npy", **changes):
         job = Job(str(tmp_path / given), tmp_path / "out", 2, 3)
-        segment = None
-        if number is not None:
-            common_plan(job.input, job.out, options)
-            segment = job.input, number
-        told = Work(options, segment=segment)
+        told = Work(make_options(outputs={"errors"}, k=1))
         return request_for(job, told, Session(), unseen=True) | {"jobs": 1} | changes
 
     return make
@@ -148,12 +142,6 @@ def test_an_input_is_run_where_its_folder_is(ask, tmp_path):
     assert (reply["status"], reply["exit_code"]) == ("done", 0)
     assert any(line.endswith("results are in there") for line in reply["lines"])
     assert (tmp_path / "there" / "run.json").exists()
-
-
-def test_a_segment_is_run(ask, tmp_path):
-    reply = reply_to(ask(2))
-    assert (reply["status"], reply["lines"]) == ("done", [])
-    assert (tmp_path / "out" / ".segments" / "0002" / "run.json").exists()
 
 
 def test_what_fails_says_so_with_its_code(ask, tmp_path):

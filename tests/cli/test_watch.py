@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from bgsub.video.images import write_image
 from tests.conftest import make_options
 from tests.live.conftest import SIZE, decoded, film_file, transport, walk
 from tests.processes import is_running
+from tests.video.conftest import encode
 
 QUICK = ["--warm-up", "1s", "--refresh", "2s", "--before", "0.5s", "--after", "0.6s", "--no-drop"]
 RAW = ["--size", "64x48", "--pixel-format", "rgb24", "--rate", "25"]
@@ -256,16 +256,8 @@ def test_a_folder_that_cannot_be_made(invoke, tmp_path):
 
 
 def test_y4m_comes_through_a_pipe(tmp_path):
-    import av
-
-    memory = io.BytesIO()
-    with av.open(memory, "w", format="yuv4mpegpipe") as container:
-        stream = container.add_stream("wrapped_avframe", rate=25)
-        stream.width, stream.height, stream.pix_fmt = *SIZE, "yuv420p"
-        for image in walk(75, [(30, 52)]):
-            frame = av.VideoFrame.from_ndarray(image, format="rgb24").reformat(format="yuv420p")
-            container.mux(stream.encode(frame))
-    process = start("-", *QUICK, "--out", tmp_path)
-    out, errors = process.communicate(memory.getvalue(), timeout=120)
+    film = encode(tmp_path / "film.y4m", np.stack(walk(75, [(30, 52)])), "wrapped_avframe")
+    process = start("-", *QUICK, "--out", tmp_path / "clips")
+    out, errors = process.communicate(film.read_bytes(), timeout=120)
     assert process.returncode == 0, errors
     assert [line["event"] for line in lines(out)][-1] == "end"

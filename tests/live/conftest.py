@@ -20,6 +20,7 @@ from bgsub.live.decoding import read
 from bgsub.live.feed import LiveSource, read_source
 from bgsub.live.options import WatchOptions
 from bgsub.live.watcher import Watcher
+from tests.video.conftest import encode
 
 SIZE = (64, 48)
 
@@ -135,15 +136,8 @@ def seen_and_heard(given):
 
 def film_file(path, frames, rate=25, group=12):
     """Write frames as H.264 into a file, as its ending says."""
-    with av.open(str(path), "w") as container:
-        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(group), "crf": "12"}
-        stream = container.add_stream("libx264", rate=rate, options=options)
-        stream.height, stream.width = frames[0].shape[:2]
-        stream.pix_fmt = "yuv420p"
-        for image in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
-        container.mux(stream.encode(None))
-    return path
+    options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(group), "crf": "12"}
+    return encode(path, np.stack(frames), rate=rate, options=options)
 
 
 class Server:

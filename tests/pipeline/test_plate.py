@@ -62,15 +62,6 @@ def test_people_in_dark_clothes_who_hide_a_place_by_turns_are_not_on_it():
     assert np.abs(plate.picture.astype(int) - place).mean() < 8
 
 
-def test_each_state_has_its_picture():
-    day, by_day = film()
-    night, by_night = film(20, seed=9)
-    plates = empty_scene(np.concatenate([day, night // 3])[..., ::-1])
-    assert [plate.frames for plate in plates] == [45, 20]
-    assert np.abs(plates[0].picture.astype(int) - by_day).mean() < 4
-    assert np.abs(plates[1].picture.astype(int) - by_night // 3).mean() < 6
-
-
 def test_a_state_without_frames_has_the_colours_of_the_model():
     frames, _ = film(60, walker=False)
     model = MaskModel.fit(Sample.of(frames))
