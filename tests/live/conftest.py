@@ -63,11 +63,11 @@ def messages_of(path, **settings):
     return list(read(plain | settings))
 
 
-def transport(frames, rate=25, group=12, first_s=0.0):
+def transport(frames, rate=25, first_s=0.0):
     """Encode frames as an MPEG transport stream whose stamps begin at a time."""
     memory = io.BytesIO()
     with av.open(memory, "w", format="mpegts") as container:
-        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(group), "crf": "12"}
+        options = {"preset": "ultrafast", "tune": "zerolatency", "g": "12", "crf": "12"}
         stream = container.add_stream("libx264", rate=rate, options=options)
         stream.height, stream.width = frames[0].shape[:2]
         stream.pix_fmt = "yuv420p"
@@ -134,9 +134,9 @@ def seen_and_heard(given):
     return seen, beeps
 
 
-def film_file(path, frames, rate=25, group=12):
+def film_file(path, frames, rate=25):
     """Write frames as H.264 into a file, as its ending says."""
-    options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(group), "crf": "12"}
+    options = {"preset": "ultrafast", "tune": "zerolatency", "g": "12", "crf": "12"}
     return encode(path, np.stack(frames), rate=rate, options=options)
 
 
