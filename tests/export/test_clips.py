@@ -29,7 +29,6 @@ from bgsub.tracking.tables import OBJECT_COLUMNS
 from bgsub.video.images import encode_image
 from bgsub.video.source import open_source
 from tests.conftest import make_options, read_video
-from tests.export.visit import run_on_visit
 from tests.video.beeps import film_with_a_beep
 from tests.video.conftest import encode as encode_film
 from tests.video.test_source import rotated
@@ -64,9 +63,9 @@ def test_names_sort_by_time_and_are_plain():
     assert not any(set(name) & set(':*?"<>|/\\ ') for name in names)
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return run_on_visit(tmp_path_factory.mktemp("clips"))
+@pytest.fixture
+def results(visit):
+    return visit
 
 
 def test_a_clip_shows_its_event_and_what_was_around_it(results, tmp_path):
