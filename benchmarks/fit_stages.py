@@ -58,7 +58,7 @@ def _fit_by_stages(X: np.ndarray, spend: _Least) -> None:
         )
         descents = spend("descents", lambda: descend(space, starts, (len(X) + 1) // 2))
         best = principal_axes(min(descents, key=lambda descent: descent.objective).fit)
-        refit = spend("reweighting", lambda: reweight(space, best, _K, cutoff=FOOTAGE_CUTOFF)).fit
+        refit = spend("reweighting", lambda: reweight(space, best, _K, cutoff=FOOTAGE_CUTOFF))[0]
         spend("components", lambda: form_pixels(ArrayColumns(X), gram.offset, [refit, best], pool))
 
 

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import BgsubWarning
-from bgsub.paper.curves import tre
-from bgsub.paper.synthetic import SyntheticData, data1, data2
+from bgsub.paper.curves import SyntheticData, data1, data2, tre
 from bgsub.robustpca.descent import random_orthonormal
 from bgsub.robustpca.online import OnlineTRPCA
 from bgsub.robustpca.trpca import TRPCA

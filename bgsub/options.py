@@ -206,6 +206,11 @@ OF_LOCAL = frozenset({"sensitivity", "shadows", "fill_holes"})
 ProgressCallback = Callable[[str, int, int | None], None]
 """Called with the stage, the frames (or blocks) done and their number if it is known."""
 
+
+def no_progress(stage: str, done: int, total: int | None) -> None:
+    """Report nothing."""
+
+
 MOST_AUTO_COMPONENTS = 10
 """Most components that ``k="auto"`` chooses; memory is planned for so many."""
 

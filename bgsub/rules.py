@@ -316,7 +316,10 @@ class Rate(Rule):
     def _read(self, name: str, value: Any) -> str:
         if not isinstance(value, (str, int, float, Fraction)):
             raise TypeError(value)
-        return str(parse_rate(value, name))
+        try:
+            return str(parse_rate(value))
+        except UsageError:
+            self.refuse(name, value)
 
 
 class Rectangle(Rule):

@@ -17,6 +17,7 @@ from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.pipeline.run import run
 from bgsub.runtime.threads import Workers
 from bgsub.video.images import write_image
+from tests.video.conftest import encode as encode_film
 from tests.white_figures import leave_white
 from tests.worker_groups import (  # noqa: F401 - hooks
     pytest_configure,
@@ -201,12 +202,27 @@ def whole_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     frames = make_scene()
     np.save(folder / "clip.npy", frames)
-    options = make_options(format="mkv", foreground="signed", outputs=OUTPUTS)
+    options = make_options(format="mkv", foreground="signed", threads=2, outputs=OUTPUTS)
     path, out = str(folder / "clip.npy"), folder / "new" / "results"
     result = run(path, out, options)
     return SimpleNamespace(
         frames=frames[..., ::-1], path=path, out=out, options=options, result=result
     )
+
+
+@pytest.fixture(scope="session")
+def visit(tmp_path_factory):
+    """A folder with film.mp4, which shows a visit, and results of a run on it.
+
+    Tests must leave it as it is.
+    """
+    folder = tmp_path_factory.mktemp("visit")
+    frames = make_scene(120, visit=60)
+    frames[90:] = make_scene(120, visit=120)[90:]
+    encode_film(folder / "film.mp4", frames, options={"crf": "8", "g": "20"})
+    outputs = {"mask", "objects", "tracks", "events"}
+    run(folder / "film.mp4", folder / "results", make_options(outputs=outputs, format="mkv"))
+    return folder
 
 
 @pytest.fixture

@@ -181,12 +181,12 @@ def _compare(seen: Bytes, estimate: Bytes, lit: Bytes, like: Singles) -> tuple[B
     off, fit_off = _around(by_place, like), _around(by_fit, like)
     restless = (fit_off < off) & (apart < _WAVES * off)
     waves = restless & (fit_off < _CONTRADICT)
-    contrary = ~restless & (apart > _CONTRADICT)
-    cases = waves + 2 * (by_fit - by_place > _NEARER).astype(np.uint8) + np.uint8(4) * contrary
-    size = seen.shape[::-1]
-    wide = np.asarray(cv2.resize(cases, size, interpolation=cv2.INTER_NEAREST), dtype=np.uint8)
-    tables = [np.where(np.arange(256) & bit, 255, 0).astype(np.uint8) for bit in (1, 2, 4)]
-    first, second, third = (np.asarray(cv2.LUT(wide, one), dtype=np.uint8) for one in tables)
+    cases = waves, by_fit - by_place > _NEARER, ~restless & (apart > _CONTRADICT)
+    size, way = seen.shape[::-1], cv2.INTER_NEAREST
+    first, second, third = (
+        np.asarray(cv2.resize(np.uint8(255) * one, size, interpolation=way), np.uint8)
+        for one in cases
+    )
     return first, second, third
 
 

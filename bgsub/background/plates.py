@@ -21,7 +21,7 @@ from bgsub.background.camera import (
 )
 from bgsub.background.light import THUMBNAIL, Light, Singles, find_states, fit_light, lit, thumbnail
 from bgsub.robustpca.median import column_median
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, in_color
 
 Flags = NDArray[np.bool_]
 
@@ -93,9 +93,7 @@ def at_working_size(frame: Bytes) -> Bytes:
             half = frame.shape[1] // 2, frame.shape[0] // 2
             frame = np.asarray(cv2.resize(frame, half, interpolation=way), np.uint8)
         frame = np.asarray(cv2.resize(frame, (width, height), interpolation=way), np.uint8)
-    if frame.ndim == 2:
-        frame = np.asarray(cv2.cvtColor(frame, cv2.COLOR_GRAY2BGR), np.uint8)
-    return frame
+    return in_color(frame)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,23 +314,23 @@ def _tell_what_stays(colors: Bytes, shares: Bytes, order: Bytes) -> None:
     gradients = [_steepness(one) for one in colors]
     apart = cv2.absdiff(colors[0], colors[1]).max(axis=2) >= _LEAST_APART
     later, spread = order.astype(np.float32) - 128
-    followed = (np.abs(later) >= _ONCE * LATER_UNIT / 2) | (spread <= -_BETWEEN)
     both = shares[0].astype(np.float32) + shares[1] >= _BOTH * 255
-    once = (apart & followed & both & (shares[1] >= _LEAST_PLACE * 255)).view(np.uint8)
+    free = apart & both & (shares[1] >= _LEAST_PLACE * 255)
     small, large = np.ones((3, 3), np.uint8), np.ones((5, 5), np.uint8)
-    once = cv2.morphologyEx(once, cv2.MORPH_OPEN, small)
-    once = cv2.morphologyEx(once, cv2.MORPH_CLOSE, large)
-    count, labels, found, _ = cv2.connectedComponentsWithStats(once)
-    for label in range(1, count):
-        if found[label, cv2.CC_STAT_AREA] < _LEAST_CHANGED * once.size:
-            continue
-        thing = (labels == label).view(np.uint8)
-        rim = cv2.morphologyEx(thing, cv2.MORPH_GRADIENT, small) > 0
+    things = []
+    for reason in (np.abs(later) >= _ONCE * LATER_UNIT / 2, spread <= -_BETWEEN):
+        changed = cv2.morphologyEx((free & reason).view(np.uint8), cv2.MORPH_OPEN, small)
+        changed = cv2.morphologyEx(changed, cv2.MORPH_CLOSE, large)
+        count, labels, found, _ = cv2.connectedComponentsWithStats(changed)
+        sizes = found[:, cv2.CC_STAT_AREA]
+        things += [labels == i for i in range(1, count) if sizes[i] >= _LEAST_CHANGED * free.size]
+    for thing in things:
+        rim = cv2.morphologyEx(thing.view(np.uint8), cv2.MORPH_GRADIENT, small) > 0
         first, second = (float(one[rim].mean()) for one in gradients)
         sure = (first / max(second, 1.0) - _OUTLINED) / (_SURELY - _OUTLINED)
         if sure <= 0 or first - second < _LEAST_OUTLINE:
             continue
-        wide = cv2.dilate(thing, small) > 0
+        wide = cv2.dilate(thing.view(np.uint8), small) > 0
         colors[:, wide] = colors[::-1, wide]
         shares[:, wide] = shares[::-1, wide] if sure < 1 else shares[:, wide]
         visit = np.array([[128], [128 + _VISIT]], np.float32)

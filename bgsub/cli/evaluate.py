@@ -99,8 +99,7 @@ def evaluate_command(
         write_file(Path(per_frame), texts.frames_csv(found).encode())
     if plot is not None and options.scores:
         kind: Any = Path(plot).suffix.lower()[1:]
-        curves = texts.render_curves(found.sequences, found.curve, plot_format=kind)
-        write_file(Path(plot), curves)
+        write_file(Path(plot), texts.render_curves(found.sequences, found.curve, kind))
     for one in found.sequences:
         if out is not None and options.worst:
             _save_worst(one, Path(out), session)

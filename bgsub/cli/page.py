@@ -121,9 +121,7 @@ def _folders(given: tuple[str, ...]) -> list[Path]:
 
 def _check(path: Path, *, force: bool) -> None:
     """Raise OutputError if a page cannot be written there."""
-    if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-        raise OutputError(f"{path}: exists and is no plain file; choose another name")
-    check_free(path, force=force)
+    check_free(path, force=force, plain=True)
     if not path.absolute().parent.is_dir():
         raise OutputError(f"{path}: its folder does not exist; make it or choose another place")
 

@@ -13,7 +13,6 @@ import click
 
 from bgsub.cli import options as opts
 from bgsub.cli.messages import Progress, Session, log_results, make_progress
-from bgsub.errors import cannot_write
 from bgsub.paper import options as kinds
 from bgsub.paper.options import COLUMNS
 from bgsub.report.tables import list_rows, values_text
@@ -114,11 +113,7 @@ def _write_and_say(
         with make_progress(session) as progress:
             files, record, (header, rows), comparisons, facts = make(progress)
         for name, data in files.items():
-            try:
-                results.stage(name).write_bytes(data.encode() if isinstance(data, str) else data)
-            except OSError as error:
-                advice = "free some space or choose another folder with --out"
-                raise cannot_write(results.path / name, error, advice) from error
+            results.write(name, data)
         results.commit(record)
     click.echo(list_rows(form, header, rows, **facts), nl=False)
     for one in comparisons:

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from bgsub.export.clips import Overlay, Span
+    from bgsub.export.clips import Span
     from bgsub.export.run_data import RunData
     from bgsub.tracking.regions import Region
 
@@ -249,12 +248,10 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
     outputs = frozenset({"objects", "tracks", "events", *masks})
     with session.about(given), _results_of(given, outputs, params, session) as folder:
         run = load_selected(folder, params)
-        apart = {"before_s": own.before, "after_s": own.after, "merge_s": own.merge}
-        spans = plan_spans(run.events(), **apart, most=own.max_events)
+        spans = plan_spans(run.events(), own)
         painter = None
         if own.mode != "copy" and (own.overlay != "none" or own.caption):
-            began = None if own.clock is None else datetime.fromisoformat(own.clock)
-            painter = Painter(run, own.overlay, captions=own.caption, began=began)
+            painter = Painter(run, own)
         names = clip_names(spans)
         with ResultsDirectory(Path(out), [*names, "clips.csv"], force=force) as results:
             stage = results.stage("")
@@ -267,7 +264,7 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
                 except OSError as error:
                     raise cannot_write(own.reel, error, "check the folder and its space") from error
             if own.sheet is not None:
-                _write_sheet(run, spans, own.overlay, Path(own.sheet))
+                _write_sheet(run, spans, own, Path(own.sheet))
             facts = {name: str(getattr(run, name)) for name in _FACTS}
             record = opts.preamble("clips", own.to_json())
             results.commit(record | {"of": facts, "clips": len(spans)})
@@ -278,14 +275,14 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
         session.log("result", f"{plural(len(spans), 'clip')} in {out}", out=out)
 
 
-def _write_sheet(run: RunData, spans: list[Span], overlay: Overlay, sheet: Path) -> None:
+def _write_sheet(run: RunData, spans: list[Span], options: ClipOptions, sheet: Path) -> None:
     """Draw the peak frame of each event on one picture, with the overlay of the clips."""
     from bgsub.export.clips import Painter, contact_sheet, open_film
     from bgsub.video.images import encode_image
 
     # Masks beside the pictures would make them half as large.
-    shown: Overlay = "boxes" if overlay == "side-by-side" else overlay
-    painter = None if shown == "none" else Painter(run, shown)
+    overlay = "boxes" if options.overlay == "side-by-side" else options.overlay
+    painter = None if overlay == "none" else Painter(run, ClipOptions(overlay=overlay))
     film = open_film(run, numbered=painter is not None and painter.needs_numbers)
     events = [event for span in spans for event in span.events]
     picture = contact_sheet(film, events, painter=painter)

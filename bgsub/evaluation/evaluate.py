@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, UsageError
+from bgsub.errors import InputError, UsageError, plural
 from bgsub.evaluation import EvaluationOptions
-from bgsub.evaluation.masks import (
-    MaskFiles,
-    Matching,
-    classify,
-    footage_numbers,
-    match,
-    open_masks,
-    open_truth,
-    to_8_bit,
-)
+from bgsub.evaluation import masks as files
 from bgsub.evaluation.measures import UNSCORED, Counts, ScoreCurve, mean_measures
+from bgsub.options import ProgressCallback, no_progress
+from bgsub.video.frames import in_color
 from bgsub.video.images import Image
 from bgsub.video.source import open_source
 
-ProgressCallback = Callable[[str, int, int | None], None]
-
-_MASK_THRESHOLD = 128
-"""Grey level from which a mask is foreground."""
+_MASK_THRESHOLD = 128  # grey level from which a mask is foreground
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One sequence: what `open_masks` and `open_truth` take, and what `match` does.
-
-    The footage is what the masks were made of, by default what results and CDnet's layout say.
-    """
+    """One sequence: what `open_masks`, `open_truth` and `match` take."""
 
     masks: str
     truth: str
@@ -62,27 +49,6 @@ class WorstFrame(NamedTuple):
     verdicts: NDArray[np.uint8]
 
 
-@dataclass(eq=False)
-class SequenceScore:
-    """Result of one sequence, its frames without those of which no pixel is scored.
-
-    `threshold` is the level from which a pixel counted as foreground, `worst` the frames with the
-    largest share of wrong pixels, the worst first, and `curve` only of scores.
-    """
-
-    name: str
-    pair: Pair
-    masks: MaskFiles
-    matching: Matching
-    frames: list[FrameCounts]
-    counts: Counts
-    threshold: float
-    worst: list[WorstFrame] = field(default_factory=list)
-    curve: ScoreCurve | None = None
-    footage: str | None = None
-    notes: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """Results of some sequences.
@@ -102,19 +68,16 @@ def evaluate(
     pairs: Sequence[Pair],
     options: EvaluationOptions | None = None,
     *,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> Evaluation:
-    """Compare masks with ground truth.
-
-    Every picture is read once, of scores twice where their threshold is to be found. Memory: some
-    pictures, and one byte a pixel for each frame of `options.worst`.
-    """
+    """Compare masks with ground truth; pictures are read once, of scores twice for a threshold."""
     options = options or EvaluationOptions()
     if not pairs:
         raise UsageError("nothing to evaluate: give masks and their truth")
     # What cannot be opened or matched is said before the first of them is read through.
-    opened = [_Sequence(pair, options, progress) for pair in pairs]
-    done = [sequence.score() for sequence in opened]
+    done = [SequenceScore(pair, options, progress) for pair in pairs]
+    for one in done:
+        one.score()
     names = [one.name for one in done]
     for one in done:
         if names.count(one.name) > 1 and one.pair.name is None:
@@ -122,8 +85,8 @@ def evaluate(
     counts = [one.counts for one in done]
     if not options.scores:
         return Evaluation(done, Counts.sum(counts), mean_measures(counts))
-    first = opened[0]
-    for other in opened:
+    first = done[0]
+    for other in done:
         if other.dtype != first.dtype:
             kinds = f"{first.pair.masks} {first.dtype}, {other.pair.masks} {other.dtype}"
             message = f"scores of several kinds have no threshold in common ({kinds})"
@@ -134,67 +97,63 @@ def evaluate(
     return Evaluation(done, total, mean_measures(counts), threshold, curve)
 
 
-class _Sequence:
-    """Masks and truth of one sequence, matched and ready to be read."""
+class SequenceScore:
+    """Masks and truth of one sequence, matched, and the result once `score` has read them.
 
-    def __init__(
-        self, pair: Pair, options: EvaluationOptions, progress: ProgressCallback | None
-    ) -> None:
+    `frames` are those of which a pixel is scored; `threshold` is the level from which a pixel
+    counted as foreground, `worst` the frames with the largest share of wrong pixels, the worst
+    first, and `curve` only of scores.
+    """
+
+    def __init__(self, pair: Pair, options: EvaluationOptions, progress: ProgressCallback) -> None:
         self.pair, self.options, self._progress = pair, options, progress
-        self.masks = open_masks(pair.masks, "scores" if options.scores else "mask")
-        self.truth = open_truth(pair.truth)
+        self.masks = masks = files.open_masks(pair.masks, "scores" if options.scores else "mask")
+        self.truth = truth = files.open_truth(pair.truth)
         self._truth_threshold = options.truth_threshold
-        if self.truth.of_run and options.truth_threshold is None:
+        if truth.of_run and options.truth_threshold is None:
             self._truth_threshold = _MASK_THRESHOLD  # videos of masks are compressed
-        self.matching = match(
-            self.masks,
-            self.truth,
-            offset=pair.offset,
-            footage=pair.footage,
-            common=options.common,
+        self.matching = files.match(
+            masks, truth, offset=pair.offset, footage=pair.footage, common=options.common
         )
+        self.name = pair.name or truth.name
+        self.footage = pair.footage or masks.footage or truth.footage
+        self.threshold: float = _MASK_THRESHOLD
+        self.frames: list[FrameCounts] = []
+        self.counts = Counts()
+        self.worst: list[WorstFrame] = []
+        self.curve: ScoreCurve | None = None
+        self.notes = list(truth.notes)
         self.dtype: np.dtype[np.uint8] | np.dtype[np.uint16] | None = None
-        self._highest = 0
-        self._was_padded = False
+        self._highest, self._was_padded = 0, False
 
-    def score(self) -> SequenceScore:
-        curve, threshold = None, self.options.threshold
+    def score(self) -> None:
+        """Read all pictures, and count which pixels are right."""
         if self.options.scores:
-            curve = ScoreCurve.empty()
+            self.curve = ScoreCurve.empty()
             for _, scores, classes in self._pictures("read scores"):
-                curve.add(scores, classes)
-            threshold = curve.best_threshold() if threshold is None else threshold
-        threshold = _MASK_THRESHOLD if threshold is None else threshold
-        frames: list[FrameCounts] = []
+                self.curve.add(scores, classes)
+            self.threshold = self.curve.best_threshold()
+        if self.options.threshold is not None:
+            self.threshold = self.options.threshold
         worst: list[tuple[float, int, WorstFrame]] = []
         for index, image, classes in self._pictures("evaluate"):
-            verdicts = (2 * classes + (image >= _level(threshold))).astype(np.uint8)
+            verdicts = (2 * classes + (image >= _level(self.threshold))).astype(np.uint8)
             counts = Counts.of(verdicts)
             if not sum(counts):
                 continue
             frame = int(self.matching.frames[index])
             label = self.truth.pictures.label(int(self.matching.truths[index]))
-            frames.append(FrameCounts(frame, Path(label).name, counts))
+            self.frames.append(FrameCounts(frame, Path(label).name, counts))
             if self.options.worst and counts.wrong:
                 share = counts.wrong / sum(counts)
                 worst.append((-share, index, WorstFrame(frame, counts, verdicts)))
                 worst = sorted(worst)[: self.options.worst]
-        if not frames:
+        if not self.frames:
             message = f"{self.pair.truth}: none of its pixels is scored"
             raise InputError(f"{message}; all are 85 or 170, or outside {self.truth.roi_path}")
-        return SequenceScore(
-            self.pair.name or self.truth.name,
-            self.pair,
-            self.masks,
-            self.matching,
-            frames,
-            Counts.sum(frame.counts for frame in frames),
-            threshold,
-            [entry[2] for entry in worst],
-            curve,
-            self.pair.footage or self.masks.footage or self.truth.footage,
-            self._notes(threshold),
-        )
+        self.counts = Counts.sum(frame.counts for frame in self.frames)
+        self.worst = [entry[2] for entry in worst]
+        self._add_notes()
 
     def _pictures(self, stage: str) -> Iterator[tuple[int, Image, NDArray[np.uint8]]]:
         """Yield index, mask (or scores) and classes of the truth of each pair of pictures."""
@@ -206,7 +165,7 @@ class _Sequence:
             truth_label = truths.label(at_truths[index])
             image = self._fitted(mask, truth.shape, masks.label(at_masks[index]), truth_label)
             self._highest = max(self._highest, int(image.max(initial=0)))
-            classes = classify(truth, truth_label, self._truth_threshold)
+            classes = files.classify(truth, truth_label, self._truth_threshold)
             roi = self.truth.roi
             if roi is not None:
                 if roi.shape != classes.shape:
@@ -215,8 +174,7 @@ class _Sequence:
                     raise InputError(f"{message}; both must have one size")
                 classes = np.where(roi, classes, np.uint8(UNSCORED))
             yield index, image, classes
-            if self._progress is not None:
-                self._progress(stage, index + 1, len(at_masks))
+            self._progress(stage, index + 1, len(at_masks))
 
     def _fitted(
         self, mask: Image, shape: tuple[int, ...], mask_label: str, truth_label: str
@@ -233,21 +191,19 @@ class _Sequence:
             message = f"{mask_label}: has {8 * mask.itemsize} bits, others of {self.masks.path}"
             raise InputError(f"{message} have {8 * self.dtype.itemsize}; write all alike")
         self.dtype = mask.dtype
-        return mask if self.options.scores else to_8_bit(mask)
+        return mask if self.options.scores else files.to_8_bit(mask)
 
-    def _notes(self, threshold: float) -> list[str]:
-        notes = list(self.truth.notes)
+    def _add_notes(self) -> None:
         if self._was_padded:
-            notes.append("the masks' last row or column is padding of the video and is left out")
-        if 0 < self._highest < threshold and not self.options.scores:
-            notes.append(
-                f"no pixel of the masks reaches {threshold:g}, the highest is {self._highest}: "
-                "nothing counts as foreground; is --threshold right?"
+            note = "the masks' last row or column is padding of the video and is left out"
+            self.notes.append(note)
+        if 0 < self._highest < self.threshold and not self.options.scores:
+            self.notes.append(
+                f"no pixel of the masks reaches {self.threshold:g}, the highest is {self._highest}:"
+                " nothing counts as foreground; is --threshold right?"
             )
-        if self.matching.unmatched:
-            noun = "picture" if self.matching.unmatched == 1 else "pictures"
-            notes.append(f"{self.matching.unmatched} {noun} of the truth had no mask")
-        return notes
+        if unmatched := self.matching.unmatched:
+            self.notes.append(f"{plural(unmatched, 'picture')} of the truth had no mask")
 
 
 def _level(threshold: float) -> int:
@@ -264,7 +220,7 @@ def footage_frames(one: SequenceScore) -> dict[int, NDArray[np.uint8]]:
     if one.footage is None or not one.worst:
         return {}
     places = {bad.frame: bad.frame for bad in one.worst}  # place in the footage by frame number
-    names = footage_numbers(one.footage)
+    names = files.footage_numbers(one.footage)
     if one.masks.is_named and names is not None:
         places = {int(name): at for at, name in enumerate(names, 1) if name in places}
     elif one.masks.counts_from_0:
@@ -275,7 +231,5 @@ def footage_frames(one: SequenceScore) -> dict[int, NDArray[np.uint8]]:
     found: dict[int, NDArray[np.uint8]] = {}
     for frame in open_source(one.footage, start=min(numbers), end=max(numbers), exact_color=True):
         if frame.number in numbers:
-            picture = frame.layout.to_bgr(frame.data)
-            color = np.repeat(picture[..., None], 3, axis=2) if picture.ndim == 2 else picture
-            found[numbers[frame.number]] = color.copy()
+            found[numbers[frame.number]] = in_color(frame.layout.to_bgr(frame.data)).copy()
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -35,12 +35,21 @@ Numbers = NDArray[np.int64]
 
 _DEEP = re.compile(r"gray(?:9|10|12|14|16)(?:le|be)")
 
+# The Wallflower sequences: b00247.bmp is the frame, hand_segmented_00247.BMP its mask.
+_COUNTS_FROM_0 = re.compile(r"(?:b|hand_segmented_)[0-9]{5}", re.IGNORECASE)
+
+_FOLDER = "groundtruth"
+
+_LEVELS = {0: BACKGROUND, 50: BACKGROUND, 85: UNSCORED, 170: UNSCORED, 255: FOREGROUND}
+"""What the grey levels of ground truth mean."""
+
+_UNKNOWN = 255
+_TABLE = np.full(256, _UNKNOWN, dtype=np.uint8)
+_TABLE[list(_LEVELS)] = list(_LEVELS.values())
+
 
 def numbers_of(files: Sequence[Path]) -> list[int | None]:
-    """Return the number in each file's name: of the last group of digits that tells them apart.
-
-    in000012.jpg has 12; s3_008_v2.png and s3_9_v2.png have 8 and 9.
-    """
+    """Return the number in each name: s3_008_v2.png, s3_9_v2.png have the differing 8 and 9."""
     groups = [re.findall(r"[0-9]+", file.stem) for file in files]
     which = -1
     if len({len(group) for group in groups}) == 1:
@@ -105,15 +114,14 @@ class GreyVideo:
         return f"{self.path} frame {position + 1}"
 
     def pick(self, positions: Sequence[int]) -> Iterator[Image]:
-        """Yield the frames at increasing positions, (h, w); of 16 bits where the file has them.
-
-        Raises InputError if one is damaged or missing.
-        """
+        """Yield frames at increasing positions, 8 or 16 bits; InputError if one is lost."""
         source = self._source
         if isinstance(source, ArraySource) and source.pixel_format == "gray16":
             yield from (source.values(position) for position in positions)
             return
-        frames = self._deep() if _DEEP.fullmatch(source.pixel_format) else self._luma()
+        frames: Iterable[tuple[int, Image]] = ((f.number - 1, f.luma) for f in source)
+        if _DEEP.fullmatch(source.pixel_format):
+            frames = self._deep()
         wanted = list(positions)[::-1]
         for number, image in frames:
             if wanted and number == wanted[-1]:
@@ -124,9 +132,6 @@ class GreyVideo:
         if wanted:
             message = f"{self.label(wanted[-1])}: cannot be decoded"
             raise InputError(f"{message}; the file is cut off or damaged, create it again")
-
-    def _luma(self) -> Iterator[tuple[int, Image]]:
-        return ((frame.number - 1, frame.luma) for frame in self._source)
 
     def _deep(self) -> Iterator[tuple[int, Image]]:
         try:
@@ -153,12 +158,8 @@ def open_grey(path: str) -> GreyPictures:
 
 def to_grey(image: Image) -> Image:
     """Return a picture as grey, (h, w), with as many bits as it has."""
-    if image.ndim == 2:
-        return image
-    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
-    if image.dtype == np.uint8:
-        return np.asarray(grey, dtype=np.uint8)
-    return np.asarray(grey, dtype=np.uint16)
+    grey: Any = image if image.ndim == 2 else cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+    return grey  # type: ignore[no-any-return]
 
 
 def to_8_bit(image: Image) -> NDArray[np.uint8]:
@@ -171,25 +172,14 @@ def to_8_bit(image: Image) -> NDArray[np.uint8]:
 class MaskFiles:
     """Masks, scores or ground truth of one sequence.
 
-    Attributes
-    ----------
-    numbers : ndarray of int64, shape (n,)
-        Frame numbers, increasing: of a run those of its errors.csv and of a video positions, both
-        from 1; of images the numbers in their names, and then `is_named`.
-    name : str
-        Of the sequence, guessed from the folders.
-    counts_from_0, named_from_0 : bool
-        Whether the names number the first frame 0: one does; or they are of the kind b00247.png.
-    of_run, left_out : bool
-        Whether a run of bgsub made them, and left frames of its input out, as --every does.
-    footage : str, optional
-        What they were made of, if it is still there.
-    size_note : str
-        Why their size may differ from that of the truth.
-    roi, roi_path
-        Pixels outside are not scored, ndarray of bool, shape (h, w); and where that comes from.
-    span : tuple of int, optional
-        Numbers of the first and last picture that is scored, of temporalROI.txt.
+    `numbers` of frames increase: of a run those of its errors.csv and of a video positions, both
+    from 1; of images those in their names, and then `is_named`. `counts_from_0` says that the first
+    frame is number 0, since one is or because names of the kind b00247.png do (`named_from_0`).
+    `of_run` and `left_out` say whether a run of bgsub made them, and left frames of its input out,
+    as --every does; `footage` is what they were made of, if it is still there, and `size_note` why
+    their size may differ from that of the truth. Pixels outside of `roi`, (h, w), which comes from
+    `roi_path`, are not scored, nor pictures outside of `span`, the first and last number of
+    temporalROI.txt. The `name` is guessed from the folders.
     """
 
     path: str
@@ -214,10 +204,6 @@ class MaskFiles:
         first, last = self.span or (-1, np.iinfo(np.int64).max)
         inside: NDArray[np.bool_] = (self.numbers >= first) & (self.numbers <= last)
         return inside
-
-
-# The Wallflower sequences: b00247.bmp is the frame, hand_segmented_00247.BMP its mask.
-_COUNTS_FROM_0 = re.compile(r"(?:b|hand_segmented_)[0-9]{5}", re.IGNORECASE)
 
 
 def _plain(path: str, pictures: GreyPictures, **more: Any) -> MaskFiles:
@@ -260,11 +246,12 @@ def _of_run(path: str, folder: Path, chosen: Path | None, kind: Kind) -> MaskFil
     pictures = open_grey(str(chosen))
     if "input" not in manifest or "frames" not in manifest:
         raise InputError(f"{folder}: was written by bgsub {manifest['command']}, and has no masks")
-    options, bad = manifest["options"]["source"], manifest["bad_frames"]
+    plain, bad = manifest["options"]["source"], manifest["bad_frames"]
+    options = {name: value for name, value in plain.items() if value is not None}
     table = folder / "errors.csv"
     if table.is_file():
         numbers = read_csv(table).frames
-    elif bad or any(options.get(name) is not None for name in ("start", "every")):
+    elif bad or {*options} & {"start", "every"}:
         message = f"{folder}: has no errors.csv, which numbers the frames of a run that left some"
         raise InputError(f"{message} out; run it again with --only mask,errors")
     else:
@@ -282,14 +269,10 @@ def _of_run(path: str, folder: Path, chosen: Path | None, kind: Kind) -> MaskFil
         numbers,
         name=folder.resolve().name,
         of_run=True,
-        left_out=bool(bad)
-        or any(options.get(one) is not None for one in ("start", "every", "end")),
+        left_out=bool(bad or {*options} & {"start", "every", "end"}),
         footage=footage if footage is not None and is_there(footage) else None,
         size_note=f" (made with {' '.join(resized)})" if resized else "",
     )
-
-
-_FOLDER = "groundtruth"
 
 
 def open_truth(path: str) -> MaskFiles:
@@ -311,11 +294,8 @@ def open_truth(path: str) -> MaskFiles:
         by_folder = not whole.is_dir() and _COUNTS_FROM_0.fullmatch(whole.stem)
         name = whole.parent.name if by_folder else whole.name if whole.is_dir() else whole.stem
         return _plain(path, open_grey(path), name=name or whole.stem)
-    root, folder = place, place
-    if (place / _FOLDER).is_dir():
-        folder = place / _FOLDER
-    elif whole.name == _FOLDER:
-        root = whole.parent
+    root = whole.parent if whole.name == _FOLDER and not (place / _FOLDER).is_dir() else place
+    folder = place / _FOLDER if (place / _FOLDER).is_dir() else place
     files = [file for file in list_directory(folder) if file.stem.lower() != "roi"]
     if not files:
         raise InputError(f"{folder}: holds no images of ground truth; check the path")
@@ -360,14 +340,6 @@ def _find_roi(root: Path) -> tuple[NDArray[np.bool_] | None, str, tuple[str, ...
         message = f"{file}: must be black and white, but has {between} pixels between"
         raise InputError(f"{message}; repair or remove it")
     return None, "", ()
-
-
-_LEVELS = {0: BACKGROUND, 50: BACKGROUND, 85: UNSCORED, 170: UNSCORED, 255: FOREGROUND}
-"""What the grey levels of ground truth mean."""
-
-_UNKNOWN = 255
-_TABLE = np.full(256, _UNKNOWN, dtype=np.uint8)
-_TABLE[list(_LEVELS)] = list(_LEVELS.values())
 
 
 def classify(image: Image, label: str, threshold: float | None = None) -> NDArray[np.uint8]:
@@ -461,18 +433,13 @@ def _by_footage(masks: MaskFiles, truth: MaskFiles, footage: str | None) -> Numb
     if masks.is_named or names is None or masks.numbers[-1] > names.size:
         return None
     # A video that nothing is known of must at least have as many frames.
-    if masks.footage is None and masks.numbers.size != names.size:
-        return None
-    if not np.isin(truth.numbers[truth.scored], names).all():
-        return None
-    return np.asarray(names[masks.numbers - 1])
+    is_whole = masks.footage is not None or masks.numbers.size == names.size
+    fits = is_whole and np.isin(truth.numbers[truth.scored], names).all()
+    return np.asarray(names[masks.numbers - 1]) if fits else None
 
 
 def footage_numbers(footage: str | None) -> Numbers | None:
-    """Return the numbers in the names of a folder of input images, in the order of its frames.
-
-    None for any other footage, and where the numbers do not grow with the frames.
-    """
+    """Return the numbers in the names of a folder of images; None where they do not grow."""
     if footage is None or not Path(footage).is_dir() or is_zarr(Path(footage)):
         return None
     numbers = numbers_of(list_directory(Path(footage)))

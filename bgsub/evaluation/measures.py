@@ -16,8 +16,9 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-BACKGROUND, FOREGROUND, UNSCORED = 0, 1, 2
-"""What a pixel of the truth is."""
+BACKGROUND, FOREGROUND, UNSCORED = 0, 1, 2  # what a pixel of the truth is
+
+_LEVELS = 1 << 16
 
 
 class Verdict:
@@ -87,15 +88,9 @@ def mean_measures(counts: Iterable[Counts]) -> dict[str, float | None]:
     return {name: mean(row[name] for row in rows) for name in MEASURES}
 
 
-_LEVELS = 1 << 16
-
-
 @dataclass(frozen=True, eq=False)
 class ScoreCurve:
-    """How many scored pixels of the truth's foreground and background have each score, (65536,).
-
-    A pixel is marked when its score is at or above the threshold.
-    """
+    """How many pixels of the truth's foreground and background have each score, (65536,)."""
 
     positives: NDArray[np.int64]
     negatives: NDArray[np.int64]
@@ -120,11 +115,7 @@ class ScoreCurve:
         return Counts(tp, fp, int(self.positives.sum()) - tp, int(self.negatives.sum()) - fp)
 
     def best_threshold(self) -> int:
-        """Return the threshold of the highest F-measure, the highest of equals.
-
-        Where the truth holds no foreground, none is higher than any other: then it is one above the
-        highest score, which marks nothing.
-        """
+        """Return the highest threshold of best F; above all scores if there is no foreground."""
         levels, tp, fp = self._marked()
         positives = int(self.positives.sum())
         if not positives:
@@ -135,10 +126,7 @@ class ScoreCurve:
     def precision_recall(
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return thresholds, decreasing, with their precision and recall, shape (m,) each.
-
-        Empty where the truth holds no foreground.
-        """
+        """Return thresholds, decreasing, with precision and recall; empty without foreground."""
         levels, tp, fp = self._marked()
         positives = int(self.positives.sum())
         if not positives:

@@ -15,28 +15,38 @@ from numpy.typing import NDArray
 from bgsub.errors import plural
 from bgsub.evaluation.evaluate import Evaluation, SequenceScore
 from bgsub.evaluation.measures import MEASURES, Counts, ScoreCurve, Verdict, mean
-from bgsub.report.plots import (
-    BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
-    PlotFormat,
-    render,
-)
+from bgsub.report import plots
+from bgsub.report.plots import PlotFormat
 from bgsub.report.tables import align, csv_text, markdown_text
 
-SCHEMA_VERSION = 1
-"""Of the JSON listing."""
+SCHEMA_VERSION = 1  # of the JSON listing
 
 _RATIOS = {*MEASURES, "average_precision"}
 _TITLES = {"average_precision": "AP", "f_measure": "F", "iou": "IoU", "pwc": "PWC %"}
 _TITLES |= {name: name.upper() for name in ("fpr", "fnr", "tp", "fp", "fn", "tn")}
-_CURVE_POINTS = 256
+_CURVE_POINTS = 256  # of a precision-recall curve in JSON, at most
 
 Row = dict[str, Any]
+
+# In OpenCV's order, by codes of `Verdict`; wrong are Okabe and Ito's vermillion and sky blue, which
+# people with any colour vision tell apart, also by their lightness.
+PALETTE = np.full((6, 3), 96, np.uint8)
+PALETTE[Verdict.TN], PALETTE[Verdict.TP] = 0, 255
+PALETTE[Verdict.FP], PALETTE[Verdict.FN] = (0, 94, 213), (233, 180, 86)
+
+_LEGEND = (
+    ("true positive", Verdict.TP),
+    ("false positive", Verdict.FP),
+    ("false negative", Verdict.FN),
+    ("not scored", Verdict.UNSCORED),
+)
+_PANEL_WIDTH, _LINE, _GAP = 480, 26, 6
+_FONT = cv2.FONT_HERSHEY_SIMPLEX
+_COLORS = (
+    *(plots.BLUE, plots.VERMILLION, plots.GREEN, plots.PURPLE, plots.ORANGE, plots.SKY),
+    plots.BLACK,
+)
+_STYLES = ("solid", "dashed", "dotted", "dashdot")
 
 
 def list_evaluation(form: str, evaluation: Evaluation) -> str:
@@ -116,16 +126,16 @@ def _curve(curve: ScoreCurve | None, threshold: float | None) -> dict[str, Any]:
 
 def _rows(evaluation: Evaluation) -> list[Row]:
     """Return a row for each sequence; of several, also their total and the mean."""
+    sequences = evaluation.sequences
     rows = [
-        _row(one.name, len(one.frames), one.counts, one.threshold, one.curve)
-        for one in evaluation.sequences
+        _row(one.name, len(one.frames), one.counts, one.threshold, one.curve) for one in sequences
     ]
     if len(rows) > 1:
         frames, curve = _n_frames(evaluation), evaluation.curve
         total = _row("total", frames, evaluation.total, evaluation.threshold, curve)
         means: Row = {name: _rounded(value) for name, value in evaluation.means.items()}
         if curve is not None:
-            curves = [one.curve for one in evaluation.sequences if one.curve is not None]
+            curves = [one.curve for one in sequences if one.curve is not None]
             means["average_precision"] = mean(each.average_precision for each in curves)
         rows += [total, dict.fromkeys(total) | means | {"sequence": "mean"}]
     return rows
@@ -163,21 +173,6 @@ def _n_frames(evaluation: Evaluation) -> int:
 
 
 Picture = NDArray[np.uint8]
-
-# In OpenCV's order, by codes of `Verdict`; wrong are Okabe and Ito's vermillion and sky blue, which
-# people with any colour vision tell apart, also by their lightness.
-PALETTE = np.full((6, 3), 96, np.uint8)
-PALETTE[Verdict.TN], PALETTE[Verdict.TP] = 0, 255
-PALETTE[Verdict.FP], PALETTE[Verdict.FN] = (0, 94, 213), (233, 180, 86)
-
-_LEGEND = (
-    ("true positive", Verdict.TP),
-    ("false positive", Verdict.FP),
-    ("false negative", Verdict.FN),
-    ("not scored", Verdict.UNSCORED),
-)
-_PANEL_WIDTH, _LINE, _GAP = 480, 26, 6
-_FONT = cv2.FONT_HERSHEY_SIMPLEX
 
 
 def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, title: str) -> Picture:
@@ -217,20 +212,10 @@ def _write(line: Picture, text: str, x: int, room: int) -> None:
     cv2.putText(line, text, (x, 18), _FONT, scale, (0, 0, 0), 1, cv2.LINE_AA)
 
 
-_COLORS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY, BLACK)
-_STYLES = ("solid", "dashed", "dotted", "dashdot")
-
-
 def render_curves(
-    sequences: Sequence[SequenceScore],
-    total: ScoreCurve | None,
-    *,
-    plot_format: PlotFormat = "png",
+    sequences: Sequence[SequenceScore], total: ScoreCurve | None, plot_format: PlotFormat = "png"
 ) -> bytes:
-    """Draw precision against recall of scores, the best threshold of each sequence marked.
-
-    Of several also their total. A PNG file has 800 × 700 pixels.
-    """
+    """Draw precision against recall, the best thresholds marked; 800 × 700 pixels of PNG."""
     named = [(one.name, one.curve) for one in sequences if one.curve is not None]
     if total is not None and len(named) > 1:
         named.append(("all, one threshold", total))
@@ -247,7 +232,7 @@ def render_curves(
             axes.spines[side].set_visible(False)
         figure.legend(loc="outside lower left", frameon=False, ncols=1, fontsize=10)
 
-    return render(draw, (8.0, 7.0), plot_format, letters=11)
+    return plots.render(draw, (8.0, 7.0), plot_format, letters=11)
 
 
 def _draw_curve(axes: Axes, curve: ScoreCurve, name: str, color: str, style: str) -> None:

@@ -14,25 +14,32 @@ import cv2
 import numpy as np
 
 from bgsub.errors import InputError
-from bgsub.export.run_data import RunData, write_rows
+from bgsub.export import ClipOptions
+from bgsub.export.run_data import RunData
+from bgsub.options import ProgressCallback, no_progress
+from bgsub.runtime.files import write_rows
 from bgsub.tracking.detections import Box
 from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tracker import Observation
 from bgsub.video.clip import Excerpt, add_sound, copy_excerpt, encode_excerpt
 from bgsub.video.film import VideoFileSource
-from bgsub.video.frames import Bytes, Frame
+from bgsub.video.frames import Bytes, Frame, in_color
 from bgsub.video.seek import can_seek, frames_between
 from bgsub.video.selection import format_time
 from bgsub.video.source import FrameSource, is_there, open_source
 
+_TINT, _OPACITY = (66, 228, 240), 0.45  # colour of the mask upon the picture, BGR, and its share
+_ACROSS = 3
+
+_LEAST_WIDTH, _MOST_WIDTH = 480, 640  # pixels that show an animal of 25×10 pixels of the film
+
+CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks", "peak_frame")
+"""Header of clips.csv; a copied clip begins with a key frame, so its frames are not counted."""
+
 
 class Stretches:
-    """Stretches of one film, one after the other, sought where that is exact.
-
-    Where the numbers of frames are wanted, the film is read through once: a frame that was sought
-    has none.
-    """
+    """Stretches of one film, sought where that is exact; read through where numbers count."""
 
     def __init__(
         self, source: FrameSource, *, numbered: bool = False, fps: str | None = None
@@ -62,30 +69,16 @@ class Stretches:
                 yield frame
 
 
-Overlay = Literal["none", "boxes", "mask", "side-by-side"]
-
-_TINT, _OPACITY = (66, 228, 240), 0.45
-"""Colour of the mask upon the picture, BGR, and its share."""
-
-
 class Painter:
     """Draws on the frames of clips.
 
     Boxes and numbers of the objects; the mask as a tint with an outline; or boxes, and the mask
-    beside them. With `captions`, the number of the event and the time are written below, and with
-    `began`, when the film began, the time of day. `needs_numbers` says whether frames must have
-    their numbers, and come in their order.
+    beside them; and captions. `needs_numbers` says whether frames must have their numbers, and come
+    in their order.
     """
 
-    def __init__(
-        self,
-        run: RunData,
-        overlay: Overlay,
-        *,
-        captions: bool = False,
-        began: datetime | None = None,
-    ) -> None:
-        self._overlay, self._captions, self._began = overlay, captions, began
+    def __init__(self, run: RunData, options: ClipOptions) -> None:
+        self._options, overlay = options, options.overlay
         self.needs_numbers = overlay in {"mask", "side-by-side"}
         self._masks = zip(*run.masks(), strict=True) if self.needs_numbers else iter(())
         self._shown = self._next = next(self._masks, None)  # masks with the numbers of their frames
@@ -101,14 +94,15 @@ class Painter:
 
         def draw(frame: Frame) -> Bytes:
             canvas = self._draw(frame)
-            if self._captions:
+            if self._options.caption:
                 time_s, margin = frame.time_s, letter_height(canvas) // 2
                 nearest = min(
                     events, key=lambda each: max(each.start_s - time_s, time_s - each.end_s, 0.0)
                 )
                 clock = format_time(time_s)
-                if self._began is not None:
-                    clock = f"{self._began + timedelta(seconds=time_s):%Y-%m-%d %H:%M:%S}"
+                if self._options.clock is not None:
+                    now = datetime.fromisoformat(self._options.clock) + timedelta(seconds=time_s)
+                    clock = f"{now:%Y-%m-%d %H:%M:%S}"
                 at = (margin, canvas.shape[0] - margin)
                 text = f"event {nearest.number}   {clock}"
                 write_on_plate(canvas, text, at, (255, 255, 255), (0, 0, 0))
@@ -123,7 +117,7 @@ class Painter:
         mask = self._mask_of(frame.number)
         if mask is None:  # a frame that the run left out
             mask = np.zeros(picture.shape[:2], np.uint8)
-        if self._overlay == "mask":
+        if self._options.overlay == "mask":
             return draw_objects(tinted(picture, mask), [])
         shown = draw_objects(picture, self._near(frame.time_s))
         size = (shown.shape[1], shown.shape[0])
@@ -131,10 +125,7 @@ class Painter:
         return np.hstack([shown, np.repeat(beside[..., None], 3, axis=2)]).astype(np.uint8)
 
     def _near(self, time_s: float) -> list[Observation]:
-        """Return the objects of the frame of this time; one that was sought has no number.
-
-        In frames that the run left out objects are where they were in the one before.
-        """
+        """Return the objects at a time; in frames that the run left out those of the one before."""
         if not self._objects:
             return []
         place = int(np.abs(self._times - time_s).argmin())
@@ -155,19 +146,13 @@ class Painter:
 
 def tinted(picture: Bytes, mask: Bytes) -> Bytes:
     """Tint what a mask, (h, w), marks in a picture, with an outline that shows on any ground."""
-    colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture.copy()
+    colored = in_color(picture).copy()
     inside = mask > 0
     colored[inside] = (1 - _OPACITY) * colored[inside] + _OPACITY * np.array(_TINT)
     outlines, _ = cv2.findContours(mask, cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
     thick = max(1, round(max(mask.shape) / 640))
     cv2.drawContours(colored, outlines, -1, _TINT, thick)
     return np.asarray(colored, dtype=np.uint8)
-
-
-_ACROSS = 3
-
-_LEAST_WIDTH, _MOST_WIDTH = 480, 640
-"""Pixels of one picture: enough to see an animal of 25×10 pixels of the film."""
 
 
 def contact_sheet(
@@ -186,7 +171,7 @@ def contact_sheet(
     height = max((thumb.shape[0] for thumb in thumbs), default=width)
     rows = []
     for begin in range(0, max(len(thumbs), 1), across):
-        row = [*thumbs[begin : begin + across]]
+        row = thumbs[begin : begin + across]
         row += [np.zeros((height, width, 3), np.uint8)] * (across - len(row))
         rows.append(np.hstack(row))
     return np.vstack(rows)
@@ -195,15 +180,14 @@ def contact_sheet(
 def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | None) -> Bytes:
     frame = next(iter(film.frames(event.peak_s, event.peak_s)))
     picture = frame.layout.to_bgr(frame.data) if painter is None else painter.of([event])(frame)
-    colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
+    colored = in_color(picture)
     size = (width, max(1, round(width * colored.shape[0] / colored.shape[1])))
     if event.box is not None and film.source.input_size[0] > width:
-        colored = _around(np.asarray(colored, np.uint8), event.box, size)
+        colored = _around(colored, event.box, size)
     small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
     plate = np.full((24, width, 3), 30, np.uint8)
-    text = f"{event.number}  {format_time(event.peak_s)}"
-    at = (6, 17)
-    cv2.putText(plate, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255, 255, 255), 1, cv2.LINE_AA)
+    text, font = f"{event.number}  {format_time(event.peak_s)}", cv2.FONT_HERSHEY_SIMPLEX
+    cv2.putText(plate, text, (6, 17), font, 0.5, (255, 255, 255), 1, cv2.LINE_AA)
     return np.vstack([plate, small]).astype(np.uint8)
 
 
@@ -219,16 +203,12 @@ def _around(picture: Bytes, box: Box, size: tuple[int, int]) -> Bytes:
 
 
 def join_clips(clips: Sequence[Path], out: Path) -> None:
-    """Join clips of one film, at least one, with their sound, without encoding them again.
-
-    Raises InputError if they cannot be joined.
-    """
+    """Join clips of a film and their sound without encoding; InputError if they do not fit."""
     try:
         with av.open(str(out), "w") as target:
             _join(clips, target)
     except (av.FFmpegError, ValueError) as error:
-        message = f"the clips cannot be joined ({error}); leave --reel out"
-        raise InputError(message) from error
+        raise InputError(f"the clips cannot be joined ({error}); leave --reel out") from error
 
 
 def _join(clips: Sequence[Path], target: Any) -> None:
@@ -259,10 +239,6 @@ def _join(clips: Sequence[Path], target: Any) -> None:
                 target.mux(packet)
 
 
-CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks", "peak_frame")
-"""Header of clips.csv; a copied clip begins with a key frame, so its frames are not counted."""
-
-
 @dataclass(frozen=True)
 class Span:
     """A stretch of a film that becomes a clip, and the events in it."""
@@ -277,28 +253,17 @@ class Span:
         return max(self.events, key=lambda event: event.area)
 
 
-def plan_spans(
-    events: Sequence[SceneEvent],
-    *,
-    before_s: float,
-    after_s: float,
-    merge_s: float,
-    most: int | None = None,
-) -> list[Span]:
-    """Return the stretches: each event, in order of time, with what was before and after.
-
-    Those with at most `merge_s` between them are one; `most` keeps those with the largest events.
-    """
+def plan_spans(events: Sequence[SceneEvent], options: ClipOptions) -> list[Span]:
+    """Return the stretches: each event, in order of time, with what was before and after."""
     spans: list[Span] = []
     for event in events:
-        start, end = max(0.0, event.start_s - before_s), event.end_s + after_s
-        if spans and start - spans[-1].end_s <= merge_s:
+        start, end = max(0.0, event.start_s - options.before), event.end_s + options.after
+        together: tuple[SceneEvent, ...] = (event,)
+        if spans and start - spans[-1].end_s <= options.merge:
             last = spans.pop()
-            start, end = last.start_s, max(last.end_s, end)
-            spans.append(Span(start, end, (*last.events, event)))
-        else:
-            spans.append(Span(start, end, (event,)))
-    kept = sorted(spans, key=lambda span: -span.peak.area)[:most]
+            start, end, together = last.start_s, max(last.end_s, end), (*last.events, event)
+        spans.append(Span(start, end, together))
+    kept = sorted(spans, key=lambda span: -span.peak.area)[: options.max_events]
     return sorted(kept, key=lambda span: span.start_s)
 
 
@@ -316,7 +281,7 @@ def write_clips(
     *,
     mode: Literal["encode", "copy"] = "encode",
     painter: Painter | None = None,
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> list[str]:
     """Write a clip for each stretch, and clips.csv, which says what is in which; return the names.
 
@@ -328,8 +293,7 @@ def write_clips(
     source, names = stretches.source, clip_names(spans)
     rows: list[Sequence[object]] = []
     if mode == "copy" and not isinstance(source, VideoFileSource):
-        message = f"{source.name}: is no video file, and has no packets; use --mode encode"
-        raise InputError(message)
+        raise InputError(f"{source.name}: is no video file, and has no packets; use --mode encode")
     for number, (span, name) in enumerate(zip(spans, names, strict=True), start=1):
         if mode == "copy" and isinstance(source, VideoFileSource):
             excerpt = copy_excerpt(source, folder / name, span.start_s, span.end_s)
@@ -338,10 +302,9 @@ def write_clips(
         times = f"{excerpt.begin_s:.10g}", f"{excerpt.end_s:.10g}", excerpt.frames or ""
         events = " ".join(str(event.number) for event in span.events)
         tracks = sorted({track for event in span.events for track in event.tracks})
-        shown = " ".join(map(str, tracks))
-        rows.append([number, name, *times, events, shown, span.peak.peak_frame])
-        if progress is not None:
-            progress("clips", number, len(spans))
+        row = [number, name, *times, events, " ".join(map(str, tracks))]
+        rows.append([*row, span.peak.peak_frame])
+        progress("clips", number, len(spans))
     write_rows(folder / "clips.csv", [CLIP_COLUMNS, *rows])
     return names
 

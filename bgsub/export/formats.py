@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -16,21 +15,22 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import OutputError, UsageError, cannot_write
-from bgsub.export.run_data import RunData, write_rows
-from bgsub.runtime.files import staged
+from bgsub.errors import UsageError, cannot_write
+from bgsub.export.run_data import RunData
+from bgsub.runtime.files import check_free, staged, write_rows
 from bgsub.tracking.targets import covered
 from bgsub.tracking.tracker import Observation
 from bgsub.version import __version__, how_to_install
 from bgsub.video.frames import Bytes
 
-LABEL = "object"
-"""Class of everything that is exported: what an object is, bgsub cannot know."""
+LABEL = "object"  # class of everything that is exported: what an object is, bgsub cannot know
 
 _VIA_COLUMNS = (
     *("filename", "file_size", "file_attributes", "region_count"),
     *("region_id", "region_shape_attributes", "region_attributes"),
 )
+
+_LARGE = 2**31  # bytes from which a stack is a BigTIFF, which not every program reads
 
 
 def write_via(run: RunData, path: Path) -> None:
@@ -106,11 +106,7 @@ def _cvat_box(track: ET.Element, seen: Observation, frame: int, *, outside: bool
 
 
 def write_yolo(run: RunData, path: Path) -> None:
-    """Write a folder of YOLO labels: a text file a frame, boxes by centre and size from 0 to 1.
-
-    File names are those of the pictures, and of a film end with the number of the frame from 1;
-    frames without an object have no file.
-    """
+    """Write YOLO labels: a file for each frame with objects, boxes by centre and size, 0 to 1."""
     path.mkdir()
     (path / "classes.txt").write_text(f"{LABEL}\n", encoding="ascii")
     labels = path / "labels"
@@ -128,11 +124,7 @@ def write_yolo(run: RunData, path: Path) -> None:
 
 
 def write_megadetector(run: RunData, path: Path) -> None:
-    """Write MegaDetector's results, JSON 1.6: a film with frames counted from 0, or each image.
-
-    Files are named as seen from the folder that they are in. Raises UsageError if the rate of the
-    film is not known, which the format asks for.
-    """
+    """Write MegaDetector's JSON 1.6, frames from 0; UsageError for a film of unknown rate."""
 
     def detection(seen: Observation) -> dict[str, Any]:
         x, y, width, height = seen.box
@@ -173,10 +165,6 @@ def write_megadetector(run: RunData, path: Path) -> None:
 def _confidence(seen: Observation) -> float:
     """Return a score as a number from 0 to 1; 1 where no score is known."""
     return 1.0 if seen.score != seen.score else min(1.0, seen.score)
-
-
-_LARGE = 2**31
-"""Bytes from which a stack is a BigTIFF, which not every program reads."""
 
 
 def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint32]:
@@ -226,10 +214,7 @@ def _nearest(
 
 
 def write_coco(run: RunData, path: Path) -> None:
-    """Write COCO instances: an image a frame, boxes, run lengths of the mask and track numbers.
-
-    What is hidden behind another has no pixel, and is left out.
-    """
+    """Write COCO instances: images, boxes, run lengths and tracks; what is hidden is left out."""
     run_lengths = _library("coco", "pycocotools.mask", "pycocotools")
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
@@ -253,10 +238,7 @@ def write_coco(run: RunData, path: Path) -> None:
 
 
 def write_labels(run: RunData, path: Path) -> None:
-    """Write a TIFF stack of label images, a page a frame; 0 is background.
-
-    Pixels have 16 bits, and 32 where there are more than 65,535 tracks.
-    """
+    """Write a TIFF stack of label images, 0 background; 32 bits from 65,536 tracks on, else 16."""
     tifffile = _library("labels", "tifffile", "tifffile")
     numbers, masks = run.masks()
     most = max((seen.track for seen in run.objects()), default=0)
@@ -292,10 +274,7 @@ def _library(form: str, module: str, name: str) -> Any:
 
 
 def write_edl(run: RunData, path: Path) -> None:
-    """Write an edit decision list, CMX 3600: the events one after the other.
-
-    Raises UsageError if the film has a rate that time codes do not know.
-    """
+    """Write an edit decision list, CMX 3600; UsageError for a rate that time codes do not know."""
     otio = _library("edl", "opentimelineio", "OpenTimelineIO")
     rate = None if run.rate is None else float(run.rate)
     if rate is None or not otio.opentime.RationalTime.is_smpte_timecode_rate(rate):
@@ -371,18 +350,10 @@ def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
     exists, or cannot be written, and nothing is left then; InputError or UsageError if the run
     lacks what the format shows, or the format cannot express it.
     """
-    _check_free(path, force=force)
+    check_free(path, force=force, plain=True)
     try:
         with staged(path) as place:
             FORMATS[form](run, place)
-            _check_free(path, force=force)
+            check_free(path, force=force, plain=True)
     except OSError as error:
         raise cannot_write(path, error, "choose another place") from error
-
-
-def _check_free(path: Path, *, force: bool) -> None:
-    if os.path.lexists(path):
-        if not path.is_file() or path.is_symlink():
-            raise OutputError(f"{path}: exists and is no plain file; choose another name")
-        if not force:
-            raise OutputError(f"{path}: exists; replace it with --force or choose another name")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bgsub.errors import BgsubError, InputError
 from bgsub.evaluation.masks import MaskFiles, open_masks
 from bgsub.export.run_data import load_run
-from bgsub.options import ProgressCallback, SourceOptions
+from bgsub.options import ProgressCallback, SourceOptions, no_progress
 from bgsub.outliers.events import Event
 from bgsub.pipeline.manifest import SCHEMA_VERSION, load_manifest, recorded_path, versions
 from bgsub.pipeline.results import MANIFEST, ResultsDirectory
@@ -26,8 +26,7 @@ from bgsub.version import __version__
 from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource, open_source
 
-_GREYS = 4
-"""Levels between black and white that masks have: shadows, borders, what is not known."""
+_GREYS = 4  # levels between black and white that masks have: shadows, borders, what is not known
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,7 @@ def follow_masks(
     rate: Fraction | None = None,
     still_objects: Stillness | None = None,
     force: bool = False,
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> tuple[Recorded, list[str]]:
     """Write tables of objects, tracks and events of masks, and return them and notes for the user.
 
@@ -81,8 +80,7 @@ def follow_masks(
                 mask = absorber.apply(given_mask, shown, time_s) if absorber else given_mask
                 found = recorder.detect(mask, picture=picture)
                 recorder.add(number, time_s, found, picture)
-                if progress is not None:
-                    progress("objects", done, len(masks.numbers))
+                progress("objects", done, len(masks.numbers))
             recorded = recorder.finish(footage.events)
         manifest = {
             "schema_version": SCHEMA_VERSION,
@@ -162,10 +160,7 @@ def _frames(
 
 
 def _is_picture(mask: NDArray[np.integer[Any]]) -> bool:
-    """Return whether most of a picture is neither black, white nor one of a few greys.
-
-    Shadows and places of which nothing is known have greys of their own in masks.
-    """
+    """Return whether most of a picture is more than black, white and a mask's few greys."""
     most = np.iinfo(mask.dtype).max
     between = mask[(mask > most // 8) & (mask < most - most // 8)]
     if 2 * between.size < mask.size:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -150,11 +149,4 @@ def load_run(folder: Path) -> RunData:
             numbers,
         )
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
-        message = f"{folder / MANIFEST}: is damaged ({error!r}); run bgsub again"
-        raise InputError(message) from error
-
-
-def write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    """Write a table with commas."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
+        raise InputError(f"{folder / MANIFEST}: is damaged ({error!r}); run bgsub again") from error

@@ -108,9 +108,8 @@ def fit_frames(
         give_back()
         logger.info("--k auto: %d, as %s", choice.rank, choice.reason)
     k = choice.rank if choice is not None and options.k == "auto" else least
-    cutoff = options.cutoff
-    if options.false_alarms is not None:
-        cutoff = cutoff_for(options.false_alarms)
+    rate = options.false_alarms
+    cutoff = options.cutoff if rate is None else cutoff_for(rate)
     estimator = _make_estimator(k, options, progress, workers.threads)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
@@ -153,29 +152,16 @@ def fit_frames(
 def _make_estimator(
     k: int, options: RunOptions, progress: ProgressCallback, threads: int
 ) -> Estimator:
-    if options.method == "trpca":
-        return TRPCA(
-            k,
-            support_fraction=options.support_fraction,
-            n_init=options.n_init,
-            tol=options.tol,
-            max_iter=options.max_iter,
-            reweight=options.reweight,
-            random_state=options.seed,
-            reweight_cutoff=FOOTAGE_CUTOFF,
-            threads=threads,
-        )
-    return METHODS[options.method].make(
-        Settings(
-            k=k,
-            support_fraction=options.support_fraction,
-            random_state=options.seed,
-            lam=options.lam,
-            progress=lambda done, residual: progress(
-                with_residual(options.method, residual), done, None
-            ),
-        )
-    )
+    def told(done: int, residual: float) -> None:
+        progress(with_residual(options.method, residual), done, None)
+
+    fraction, seed, lam = options.support_fraction, options.seed, options.lam
+    settings = Settings(k=k, support_fraction=fraction, random_state=seed, lam=lam, progress=told)
+    estimator = METHODS[options.method].make(settings)
+    if isinstance(estimator, TRPCA):
+        own = {name: getattr(options, name) for name in ("n_init", "tol", "max_iter", "reweight")}
+        estimator.set_params(**own, reweight_cutoff=FOOTAGE_CUTOFF, threads=threads)
+    return estimator
 
 
 def check_rank(

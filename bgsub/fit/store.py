@@ -16,7 +16,7 @@ from bgsub.options import ProgressCallback
 from bgsub.runtime.limits import give_back, spill_folder
 from bgsub.video.film_index import Place
 from bgsub.video.frames import Bytes
-from bgsub.video.matrix import FrameMatrix, Prefetch
+from bgsub.video.matrix import FrameMatrix, prefetch
 from bgsub.video.seek import frames_at
 from bgsub.video.selection import sample_rows
 from bgsub.video.source import FrameSource
@@ -177,7 +177,7 @@ class FrameStore:
     def _read_sample(self, seed: int) -> None:
         """Count the frames, then keep those of the sample."""
         numbers, times = [], []
-        for frame in Prefetch(self._source):
+        for frame in prefetch(self._source):
             numbers.append(frame.number)
             times.append(frame.time_s)
             self._progress("count", len(numbers), self._source.frames_estimate)
@@ -187,7 +187,7 @@ class FrameStore:
         self.fit_rows = rows = self._sample(seed, before, len(borrowed.after))
         self._borrow([borrowed.before[row] for row in rows[rows < before]])
         wanted = set((rows[(rows >= before) & (rows < behind)] - before).tolist())
-        for index, frame in enumerate(Prefetch(self._source)):
+        for index, frame in enumerate(prefetch(self._source)):
             if index in wanted:
                 self._matrix.append(frame)
             self._progress("decode", index + 1, len(self))
@@ -233,7 +233,7 @@ def decoded_blocks(source: FrameSource) -> Iterator[FrameBlock]:
     rows: Bytes | None = None
     numbers: list[int] = []
     times: list[float] = []
-    for frame in Prefetch(source, depth=max(1, step // 2)):
+    for frame in prefetch(source, depth=max(1, step // 2)):
         if rows is None:
             rows = np.empty((step, frame.data.size), dtype=np.uint8)
         rows[len(numbers)] = frame.data

@@ -144,20 +144,19 @@ def read_csv(path: Path) -> ErrorTable:
         with path.open(encoding="utf-8-sig", newline="") as file:
             columns = _parse(csv.reader(file, strict=True), path)
     except OSError as error:
-        message = f"{path}: cannot be read ({error.strerror or error})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        message = f"{path}: no errors.csv of bgsub, not even a CSV text file"
-        raise InputError(message) from error
+        raise InputError(f"{path}: no errors.csv of bgsub, not even a CSV text file") from error
     frames, times, errors, rmse, scores, marks = (columns[name] for name in COLUMNS)
-    marked, local = marks == 1.0, columns.get("local")
+    marked, seen, local = marks == 1.0, rmse > 0, columns.get("local")
     doubts = columns.get("doubtful", np.zeros(frames.size))
     cutoff = _cutoff_of(scores if local is None else np.maximum(scores, local), marked)
     return ErrorTable(
         frames=frames.astype(np.int64),
         times=times,
         errors=errors,
-        pixels=_pixels_of(errors, rmse),
+        # p of error = p · rmse².
+        pixels=max(1, round(float(np.median(errors[seen] / rmse[seen] ** 2)))) if seen.any() else 1,
         scores=scores,
         cutoff=DEFAULT_CUTOFF if cutoff is None else cutoff,
         marked=marked if cutoff is None else None,
@@ -235,9 +234,3 @@ def _cutoff_of(scores: NDArray[np.float64], marked: NDArray[np.bool_]) -> float 
     below = np.nextafter(scores.min(), -np.inf)
     lower = float(scores[~marked].max(initial=below))
     return lower if np.array_equal(scores > lower, marked) else None
-
-
-def _pixels_of(errors: NDArray[np.float64], rmse: NDArray[np.float64]) -> int:
-    """Compute p from error = p · rmse²."""
-    seen = rmse > 0
-    return max(1, round(float(np.median(errors[seen] / rmse[seen] ** 2)))) if seen.any() else 1

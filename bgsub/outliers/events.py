@@ -39,13 +39,7 @@ class _Gap(Rule):
 
 
 def gap_of(value: int | str) -> tuple[int | None, float | None]:
-    """Return the frames or the seconds that a gap means; two times None for anything else.
-
-    Examples
-    --------
-    >>> gap_of(3), gap_of("3"), gap_of("1.5s"), gap_of("soon")
-    ((3, None), (3, None), (None, 1.5), (None, None))
-    """
+    """Return the frames (3, "3") or the seconds ("1.5s") of a gap; two times None otherwise."""
     if isinstance(value, int) and not isinstance(value, bool):
         return (value, None) if value >= 0 else (None, None)
     match = _GAP.fullmatch(value) if isinstance(value, str) else None
@@ -211,7 +205,7 @@ def find_events(
     """
     chosen = EventOptions(top=top, min_length=min_length, merge_gap=merge_gap)
     table = with_cutoff(table, cutoff=cutoff, quantile=quantile)
-    runs = _merge(_runs(outlier_frames(table)), table.times, *gap_of(chosen.merge_gap))
+    runs = _merge(runs_of(outlier_frames(table)), table.times, *gap_of(chosen.merge_gap))
     runs = [(first, stop) for first, stop in runs if stop - first >= min_length]
     events = [_event(table, number, *run) for number, run in enumerate(runs, start=1)]
     if top is None or top >= len(events):
@@ -237,9 +231,7 @@ def with_cutoff(
     if quantile is not None:
         ordinary = table.highest[_before_change(table)]
         cutoff = float(np.quantile(ordinary, quantile)) if ordinary.size else table.cutoff
-    if cutoff is None:
-        return table
-    return replace(table, cutoff=cutoff, marked=None)
+    return table if cutoff is None else replace(table, cutoff=cutoff, marked=None)
 
 
 def _before_change(table: ErrorTable) -> NDArray[np.bool_]:
@@ -248,7 +240,7 @@ def _before_change(table: ErrorTable) -> NDArray[np.bool_]:
     return table.frames < table.scene_change.first_frame
 
 
-def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def runs_of(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Find first index and end (exclusive) of every run of true values."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
     return [(int(first), int(stop)) for first, stop in edges.reshape(-1, 2)]

@@ -60,16 +60,9 @@ def lasting_change(
     other (a visitor who moves), or when they last less than 25 frames or 2 seconds. O(s·n·k)
     operations for s of them.
 
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Gram matrix of the median-centred frames that were fitted.
-    component_weights : ndarray of shape (n, k)
-        B of the fit, U = X₀ᵀB.
-    scores : ndarray of shape (n,)
-        Robust z-scores: √r = location + scale · score. Frames above the cut-off are outliers.
-    frames, times : ndarray of shape (n,)
-        Frame numbers and seconds.
+    K, (n, n), is the Gram matrix of the median-centred frames that were fitted, with U = X₀ᵀB of
+    `component_weights` B, (n, k). `scores` are robust z-scores, √r = location + scale · score:
+    frames above the cut-off are outliers.
     """
     ordinary = np.flatnonzero(scores <= cutoff)
     start = int(ordinary[-1]) + 1 if ordinary.size else 0

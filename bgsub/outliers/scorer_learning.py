@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.outliers import frame_scorer as scoring
 from bgsub.outliers.false_alarms import CleanLevel, clean_level, score_scale
-from bgsub.outliers.frame_scorer import (
-    BATCH,
-    LEVEL_FRAMES,
-    NOISE_FRAMES,
-    FrameScorer,
-    Window,
-    chosen_medians,
-    deviate,
-    excess,
-    measure,
-    measured,
-    restlessness,
-    window_sizes,
-    windowed,
-)
+from bgsub.outliers.frame_scorer import BATCH, FrameScorer, Window
 from bgsub.outliers.own_light import OwnLight, Singles, at_ends, shrink, shrink_inside, shrinking
 from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.robustpca.reweight import left_out, location_and_scale
@@ -104,12 +90,12 @@ class ScorerLearner:
         self._sums = np.zeros((len(self._weights), shape[0] * shape[1]), dtype=np.float32)
         self._first: Singles | None = None
         self.measured = np.empty((0, 0))
-        self._chosen = _evenly(np.flatnonzero(fitted.support), LEVEL_FRAMES)
+        self._chosen = _evenly(np.flatnonzero(fitted.support), scoring.LEVEL_FRAMES)
         kind = np.uint8 if self._factor == 1 else np.uint16
         self._kept = np.empty((self._chosen.size, *shape), dtype=kind)
         self._clipped_frames = np.zeros((2, *shape), dtype=np.uint16)
         self._clipped_shares = np.zeros((2, *shape), dtype=np.float32)
-        self._noisy = _evenly(np.arange(self._chosen.size), NOISE_FRAMES)
+        self._noisy = _evenly(np.arange(self._chosen.size), scoring.NOISE_FRAMES)
 
     def add(self, start: int, rows: Bytes) -> None:
         """Pass the fitted frames start, start + 1, …; shape (m, size). Blocks come in order."""
@@ -133,7 +119,9 @@ class ScorerLearner:
             self._clipped_frames += shares > 0
             self._clipped_shares += shares
         kept = pictures[places]
-        self._kept[first:last] = kept if self._factor == 1 else _packed(kept, _LEVEL)
+        if self._factor > 1:
+            kept = np.minimum(kept * np.float32(1 / _LEVEL) + np.float32(0.5), 65535)
+        self._kept[first:last] = kept.astype(self._kept.dtype)
         differences = pictures.reshape(len(rows), -1)
         differences -= self._first
         self._sums += self._weights[:, start : start + len(rows)] @ differences
@@ -141,8 +129,7 @@ class ScorerLearner:
     def finish(self) -> FrameScorer:
         """Make the scorer of the frames that have passed; the learner is used up."""
         if self._first is None:
-            message = "no frame was added"
-            raise ValueError(message)
+            raise ValueError("no frame was added")
         shape = self._inside.shape
         self._sums[0] += self._first
         often = self._clipped_frames >= max(2.0, _CLIPPED_SHARE * self._chosen.size)
@@ -167,7 +154,9 @@ class ScorerLearner:
         def own(scorer: FrameScorer, i: int) -> float:
             one = self._noisy[[i]]
             picture = self._picture(one[0])[None]
-            (total,), deviations[[i]] = deviate(scorer, picture, changes[one], left_out[one])
+            (total,), deviations[[i]] = scoring.deviate(
+                scorer, picture, changes[one], left_out[one]
+            )
             return total
 
         # The noise is what movement leaves, judged as at a noise of one grey level: with all of the
@@ -181,17 +170,18 @@ class ScorerLearner:
             # In another light they have the noise of the others.
             noise[clipped] = np.maximum(noise[clipped], np.median(noise[~clipped]))
         start = replace(start, noise=np.maximum(noise, np.float32(_LEAST_NOISE)))
-        medians = [chosen_medians(start, one[None]).item() for one in deviations]
+        medians = [scoring.chosen_medians(start, one[None]).item() for one in deviations]
         start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))
         totals = list(self._workers.map(partial(own, start), range(len(deviations))))
-        sizes = window_sizes(*self._inside.shape)
+        sizes = scoring.window_sizes(*self._inside.shape)
         windows = tuple(self._window(deviations, start, *size) for size in sizes)
         return replace(start, windows=windows), totals
 
     def _picture(self, index: int) -> Singles:
         """One of the frames that were kept, 0 where it does not count."""
-        unit = 1.0 if self._factor == 1 else _LEVEL
-        return _unpacked(self._kept[index], unit) * self._inside
+        unit = np.float32(1.0 if self._factor == 1 else _LEVEL)
+        picture = np.multiply(self._kept[index], unit, dtype=np.float32)
+        return np.asarray(picture * self._inside)
 
     def _changes(self, light: OwnLight) -> Singles:
         """Regress the light of the frames that were kept, shape (m, 4 + k)."""
@@ -206,11 +196,11 @@ class ScorerLearner:
 
     def _window(self, deviations: Singles, scorer: FrameScorer, side: int, factor: int) -> Window:
         """Median and spread of the mean of a window at every pixel."""
-        reach = windowed(scorer.reach, side, factor)
+        reach = scoring.windowed(scorer.reach, side, factor)
         means = np.empty((len(deviations), *reach.shape), dtype=np.float32)
 
         def average(i: int) -> None:
-            means[i] = windowed(_rounded(deviations[i]), side, factor)
+            means[i] = scoring.windowed(_rounded(deviations[i]), side, factor)
 
         self._workers.each(average, range(len(means)))
         usual, high = _quantiles(means, (0.5, 0.9))
@@ -221,7 +211,10 @@ class ScorerLearner:
         level = CleanLevel(0.0, 1.0)
         window = Window(side, factor, usual, spread.astype(np.float32), 1.0, level)
         step = scorer.light.step
-        quantiles = [restlessness(excess(one[None], window), window, step).item() for one in means]
+        quantiles = [
+            scoring.restlessness(scoring.excess(one[None], window), window, step).item()
+            for one in means
+        ]
         return replace(window, restless=max(float(np.median(quantiles)), 0.5))
 
     def _with_levels(
@@ -238,8 +231,8 @@ class ScorerLearner:
         def one(i: int) -> Floats:
             if i in places:
                 place = places[i]
-                return measured(scorer, [totals[place]], deviations[[place]])
-            return measure(scorer, self._picture(i)[None], changes[[i]], left_out[[i]])
+                return scoring.measured(scorer, [totals[place]], deviations[[place]])
+            return scoring.measure(scorer, self._picture(i)[None], changes[[i]], left_out[[i]])
 
         values = np.concatenate(list(self._workers.map(one, range(self._chosen.size))))
         self.measured = np.full((len(self._fitted.support), values.shape[1]), np.nan)
@@ -262,20 +255,10 @@ def _evenly(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return values[np.linspace(0, values.size - 1, most).round().astype(np.int64)]
 
 
-def _packed(values: Singles, unit: float) -> NDArray[np.uint16]:
-    """Pack values from 0 as multiples of a unit; what is too large is the largest that there is."""
-    multiples = values * np.float32(1 / unit) + np.float32(0.5)
-    return np.asarray(np.minimum(multiples, 65535, out=multiples).astype(np.uint16))
-
-
 def _rounded(deviations: Singles) -> Singles:
     """Round to whole multiples of a small unit, which bounds them too."""
     multiples = np.floor(deviations * np.float32(1 / _DEVIATION) + np.float32(0.5))
     return np.asarray(np.minimum(multiples, 65535) * np.float32(_DEVIATION), dtype=np.float32)
-
-
-def _unpacked(packed: NDArray[np.unsignedinteger[Any]], unit: float) -> Singles:
-    return np.asarray(np.multiply(packed, np.float32(unit), dtype=np.float32))
 
 
 def _quantiles(values: NDArray[np.uint16] | Singles, shares: tuple[float, ...]) -> list[Singles]:

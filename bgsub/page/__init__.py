@@ -1,4 +1,3 @@
 """Pages to look at: one HTML file for a result, and one that lists several."""
 
-PAGE = "report.html"
-"""What a folder is shown by."""
+PAGE = "report.html"  # what a folder is shown by

@@ -21,25 +21,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.background.model import BackgroundModel
-from bgsub.errors import (
-    BgsubError,
-    EmptySelectionError,
-    InputError,
-    UsageError,
-    cannot_write,
-)
-from bgsub.options import SourceOptions
+from bgsub.errors import BgsubError, EmptySelectionError, InputError, UsageError, cannot_write
+from bgsub.options import ProgressCallback, SourceOptions
 from bgsub.page.result import Result, read_result
 from bgsub.runtime.files import staged
 from bgsub.tracking.events import SceneEvent
 from bgsub.video import pyav
-from bgsub.video.frames import Bytes, Layout
+from bgsub.video.frames import Bytes, Layout, in_color
 from bgsub.video.images import read_image
 from bgsub.video.sink import find_written, open_sink
 from bgsub.video.source import is_there, open_source
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with a stage, the frames done and their number if it is known."""
 
 View = Literal["input", "background", "foreground", "mask"]
 VIEWS: tuple[View, ...] = ("input", "background", "foreground", "mask")
@@ -51,9 +42,15 @@ _PLAYED = {
 """Codecs that all browsers play, by FFmpeg's name of the container."""
 _PLAYED_PIXELS = {"yuv420p", "yuvj420p"}
 _SUFFIXES = {".mp4", ".m4v", ".mov", ".webm"}
-
-_NEAR_S = 3.0
-"""Seconds to the next picture up to which decoding goes on instead of seeking."""
+_NEAR_S = 3.0  # seconds to the next picture up to which decoding goes on instead of seeking
+_TALLEST = 16383  # pixels of the tallest WebP
+_MOST_FRAMES, _WIDTH = 400, 240  # frames of a preview, and the width of its pictures
+_STILLS = 40  # pictures of a film that browsers do not play, at most
+_THUMBNAILS = ((192, 60), (144, 50), (96, 40), (80, 30), (64, 20))
+"""Width in pixels and quality of thumbnails: the first with which all have room."""
+_THUMBNAIL_BYTES = 1_500_000  # room for all thumbnails
+_THUMBNAILS_TRIED = 24  # of which the size of all is told
+_MOST_RUNS = 256  # evenly spaced runs up to which integers are packed as such
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +81,7 @@ class Film:
         }
 
     def pictures(self, places: Sequence[int]) -> Iterator[tuple[int, Bytes]]:
-        """Yield places, increasing from 0, with their pictures, (h, w, 3) in RGB.
-
-        What cannot be decoded is missing. Decodes from the key frame before each place: of a video
-        of bgsub's, 2 s at most.
-        """
+        """Yield places, increasing from 0, and what decodes of their pictures, (h, w, 3) in RGB."""
         near = int(_NEAR_S / float(self.base))
         with pyav.open_input(self.path.absolute()) as container:
             stream = container.streams.video[0]
@@ -122,10 +115,7 @@ class Film:
 
 
 def open_film(path: Path, *, any_kind: bool = False) -> Film | None:
-    """Read the times of a video's pictures; None if browsers do not play it, or it is no video.
-
-    All packets are read, none is decoded. `any_kind` takes what browsers do not play, too.
-    """
+    """Read the times of a video's packets; None for no video, or one that browsers do not play."""
     if not path.is_file() or not (any_kind or path.suffix.lower() in _SUFFIXES):
         return None
     try:
@@ -153,11 +143,7 @@ def open_film(path: Path, *, any_kind: bool = False) -> Film | None:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A view of a page: a film of the frames that the run used, or the reason why there is none.
-
-    Stills are made of an `unplayed` one, which browsers do not play. A view that the run did not
-    write is absent: the page does without.
-    """
+    """A view of a page: a film of the frames, or why none; stills of an `unplayed` one."""
 
     view: View
     film: Film | None
@@ -167,12 +153,9 @@ class Shown:
 
 
 def find_view(
-    result: Result, view: View, footage: str | None, copies: Path | None, progress: Progress
+    result: Result, view: View, footage: str | None, copies: Path | None, progress: ProgressCallback
 ) -> Shown:
-    """Find the film of a view: the run's own file, the footage itself, or a copy.
-
-    Copies of what browsers do not play are made in a folder; None makes none.
-    """
+    """Find a view's film: the run's own, the footage, or a copy in a folder, if one is given."""
     own = find_written(result.folder, view)
     film = None if own is None else open_film(own)
     try:
@@ -182,7 +165,7 @@ def find_view(
             is_cut = result.manifest["options"]["source"].get("roi") is not None
             if own is not None and not is_cut and not result.manifest["bad_frames"]:
                 film = open_film(own)
-                film = None if film is None else _selected(film, result.numbers)
+                film = film and _selected(film, result.numbers)
         if film is not None:
             return Shown(view, _checked(film, result))
         if own is None:
@@ -193,7 +176,7 @@ def find_view(
         if copies is not None:
             rate = Fraction(result.manifest["input"].get("rate") or 25) or None
             options = source_options(result.manifest) if view == "input" else {}
-            copy_footage(own, copies / f"{view}.mp4", options, rate=rate, progress=progress)
+            _copy(own, copies / f"{view}.mp4", options, rate, progress)
             return Shown(view, _checked(open_film(copies / f"{view}.mp4"), result))
         stills = open_film(own, any_kind=True)
         if stills is not None and stills.stamps.size != result.numbers.size:
@@ -204,7 +187,7 @@ def find_view(
 
 
 def _selected(film: Film, numbers: NDArray[np.int64]) -> Film:
-    if numbers.size == 0 or numbers[-1] > film.stamps.size:
+    if numbers[-1] > film.stamps.size:
         message = f"{film.path}: holds {film.stamps.size} frames; it is not the film of this run"
         raise InputError(message)
     return replace(film, stamps=film.stamps[numbers - 1])
@@ -223,30 +206,22 @@ def _checked(film: Film | None, result: Result) -> Film:
 
 def source_options(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options by which a run read its input; masks do not change what is shown."""
-    options = SourceOptions.from_json(
-        manifest["options"]["source"] | {"mask_image": None}
-    ).to_json()
-    return {name: value for name, value in options.items() if value is not None}
+    options = SourceOptions.from_json(manifest["options"]["source"] | {"mask_image": None})
+    return {name: value for name, value in options.to_json().items() if value is not None}
 
 
-def copy_footage(
-    footage: str | Path,
+def _copy(
+    footage: Path,
     target: Path,
     options: Mapping[str, Any],
-    *,
-    rate: Fraction | None = None,
-    progress: Progress,
+    rate: Fraction | None,
+    progress: ProgressCallback,
 ) -> None:
-    """Write the frames of some footage as H.264: 5 to 10 ms each at 1280×720.
-
-    `options` are keywords of `bgsub.open_source`; `rate` is for footage that does not say.
-    """
+    """Write the frames of some footage as H.264; `rate` is for what does not say it."""
     source = open_source(str(footage), **options)
+    rate = source.rate or rate
     try:
-        with (
-            staged(target) as path,
-            _writing(path, source.layout, source.rate or rate, threads=2) as write,
-        ):
+        with staged(target) as path, _writing(path, source.layout, rate, threads=2) as write:
             for done, frame in enumerate(source, start=1):
                 write(frame.data, frame.time_s)
                 progress("copy", done, source.frames_estimate)
@@ -287,13 +262,14 @@ def link(target: Path, page: Path) -> str:
     return f"./{address}" if ":" in address.split("/")[0] else address
 
 
+def base64_of(data: bytes | NDArray[Any]) -> str:
+    """Return bytes, or those of an array, in base64."""
+    return base64.b64encode(bytes(data)).decode("ascii")
+
+
 def data_uri(data: bytes, kind: str) -> str:
     """Return a file's bytes as the address of itself."""
-    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
-
-
-_TALLEST = 16383
-"""Pixels of the tallest WebP."""
+    return f"data:{kind};base64,{base64_of(data)}"
 
 
 def shrunk(picture: Bytes, width: int) -> Bytes:
@@ -314,20 +290,15 @@ def webp_uri(picture: Bytes, width: int, quality: int) -> str:
 
 def read_rgb(path: Path) -> Bytes:
     """Read an image file as (h, w, 3) in RGB."""
-    picture = read_image(path)
-    order = cv2.COLOR_GRAY2RGB if picture.ndim == 2 else cv2.COLOR_BGR2RGB
-    return np.asarray(cv2.cvtColor(picture, order), dtype=np.uint8)
+    return _in_rgb(np.asarray(read_image(path), np.uint8))
 
 
-_MOST_FRAMES, _WIDTH = 400, 240
-"""Frames of a preview, and the width of its pictures."""
+def _in_rgb(picture: Bytes) -> Bytes:
+    return np.asarray(cv2.cvtColor(in_color(picture), cv2.COLOR_BGR2RGB), np.uint8)
 
 
 def excerpt_places(result: Result, events: Sequence[SceneEvent]) -> NDArray[np.int64]:
-    """Return the places, 400 at most, of a preview's frames: around peaks, or evenly spaced.
-
-    Where events are many, those count that come first.
-    """
+    """Return the places of a preview's frames: around the first peaks, or evenly spaced."""
     n = result.numbers.size
     peaks = [result.place(event.peak_frame) for event in events][:_MOST_FRAMES]
     if not peaks:
@@ -368,9 +339,6 @@ def embed(film: Film, places: NDArray[np.int64]) -> dict[str, Any]:
         return made.describe(src) | {"places": pack_integers(kept)}
 
 
-_STILLS = 40
-
-
 def stills(film: Film, result: Result, events: Sequence[SceneEvent]) -> dict[str, Any]:
     """Return ``places`` and ``pictures`` of the peaks of events, of a film that is not played."""
     wanted = sorted({result.place(event.peak_frame) for event in events[:_STILLS]})
@@ -379,15 +347,6 @@ def stills(film: Film, result: Result, events: Sequence[SceneEvent]) -> dict[str
         "places": [place for place, _ in made],
         "pictures": [webp_uri(picture, 320, 55) for _, picture in made],
     }
-
-
-_THUMBNAILS = ((192, 60), (144, 50), (96, 40), (80, 30), (64, 20))
-"""Width in pixels and quality of thumbnails: the first with which all have room."""
-
-_THUMBNAIL_BYTES = 1_500_000
-"""Room for all thumbnails."""
-
-_THUMBNAILS_TRIED = 24
 
 
 def make_thumbnails(
@@ -429,8 +388,7 @@ def picture_scene(result: Result, films: Mapping[View, Film | None]) -> Scene:
         with contextlib.suppress(BgsubError):  # of another version: there is still the film
             learned = BackgroundModel.load(result.folder).local
             if learned is not None:
-                plate = np.asarray(cv2.cvtColor(learned.plate(), cv2.COLOR_BGR2RGB), np.uint8)
-                return Scene(webp_uri(plate, 960, 75))
+                return Scene(webp_uri(_in_rgb(learned.plate()), 960, 75))
     if film is None:
         return Scene()
     usual = np.ones(result.numbers.size, dtype=bool)
@@ -445,10 +403,6 @@ def picture_scene(result: Result, films: Mapping[View, Film | None]) -> Scene:
         number = None if background is not None else int(result.numbers[middle])
         return Scene(webp_uri(picture, 960, 75), number)
     return Scene()
-
-
-_MOST_RUNS = 256
-"""Evenly spaced runs up to which integers are packed as such."""
 
 
 def pack_integers(values: ArrayLike) -> dict[str, Any]:
@@ -475,8 +429,7 @@ def pack_integers(values: ArrayLike) -> dict[str, Any]:
         begin = end
     if len(runs) <= _MOST_RUNS:
         return {"runs": runs}
-    packed = base64.b64encode(steps.astype("<i4").tobytes()).decode("ascii")
-    return {"first": int(numbers[0]), "steps": packed}
+    return {"first": int(numbers[0]), "steps": base64_of(steps.astype("<i4"))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -503,19 +456,14 @@ class FramePictures:
 def read_frame(
     folder: Path, manifest: Mapping[str, Any], number: int, footage: str | None
 ) -> FramePictures:
-    """Read the pictures of a frame, by its number from 1 in the input.
-
-    Videos of a run are sought. Of other footage all frames before it are decoded; where it is gone,
-    input.mp4 is read if the run wrote one.
-    """
+    """Read the pictures of frame `number`, from 1; footage is decoded up to it."""
     result = read_result(folder, manifest)
     place = result.place(number)
     if result.numbers[place] != number:
         message = f"frame {number}: the run used {result.numbers.size} frames"
         first, last = result.numbers[0], result.numbers[-1]
         raise UsageError(f"{message} from {first} to {last}, and not this one")
-    mask = _of_run(result, "mask", place)
-    seen = _of_footage(result, footage, number)
+    mask, seen = _of_run(result, "mask", place), _of_footage(result, footage, number)
     return FramePictures(
         number=number,
         time_s=float(result.times[place]),
@@ -533,7 +481,7 @@ def _of_run(result: Result, view: View, place: int) -> Bytes | None:
         return None
     if path.suffix == ".zarr":
         (frame,) = open_source(path, start=place + 1, end=place + 1, exact_color=True)
-        return np.asarray(_in_color(frame.image), np.uint8)
+        return in_color(np.asarray(frame.image, np.uint8))
     if path.is_dir():
         return read_rgb(path / f"{place + 1:06d}.png")
     film = open_film(path, any_kind=True)
@@ -545,19 +493,12 @@ def _of_run(result: Result, view: View, place: int) -> Bytes | None:
     raise InputError(f"{path}: frame {place + 1} cannot be decoded; run bgsub again")
 
 
-def _in_color(picture: Any) -> Any:
-    return cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
-
-
 def _of_footage(result: Result, footage: str | None, number: int) -> Bytes | None:
     if footage is None:
         return None
     options = source_options(result.manifest) | {"start": number, "end": number}
     options.pop("every", None)
-    try:
+    with contextlib.suppress(InputError):
         for frame in open_source(footage, **options, exact_color=True):
-            picture = _in_color(frame.layout.to_bgr(frame.data))
-            return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2RGB), np.uint8)
-    except InputError:
-        pass
+            return _in_rgb(frame.layout.to_bgr(frame.data))
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import functools
 import hashlib
@@ -22,34 +21,12 @@ from matplotlib.colors import to_hex
 from numpy.typing import NDArray
 
 from bgsub.errors import plural
+from bgsub.options import ProgressCallback, no_progress
 from bgsub.outliers.events import find_events, outlier_frames
-from bgsub.page.films import (
-    VIEWS,
-    Film,
-    Progress,
-    Shown,
-    data_uri,
-    embed,
-    excerpt_places,
-    expected_bytes,
-    find_view,
-    link,
-    make_thumbnails,
-    pack_integers,
-    picture_scene,
-    read_rgb,
-    stills,
-    webp_uri,
-)
-from bgsub.page.result import (
-    Result,
-    cautions,
-    command_line,
-    fact_rows,
-    headline,
-    option_rows,
-    read_result,
-)
+from bgsub.page import films
+from bgsub.page import result as words
+from bgsub.page.films import Film, Shown, base64_of, pack_integers
+from bgsub.page.result import Result, read_result
 from bgsub.report.plots import render_errors
 from bgsub.tracking.events import EventFilter, SceneEvent
 from bgsub.tracking.tracker import Observation
@@ -57,6 +34,22 @@ from bgsub.version import __version__
 from bgsub.video.selection import format_time
 
 _ASSETS = files("bgsub.page") / "assets"
+
+_MOST_FRAMES = 110_000  # frames up to which a page holds the values of all
+_MOST_BOXES = 40_000  # boxes up to which a page draws those of all objects
+_MOST_TRACKS = 300
+_MOST_POINTS = 9000
+_PIECES = 6  # pieces of a track that have a colour each, at most
+
+_SCRIPTS = (
+    "uplot/uPlot.iife.min.js",
+    *("unpack.js", "films.js", "timeline.js", "tables.js", "report.js"),
+)
+
+_STYLES = ("uplot/uPlot.min.css", "page.css")
+_MOST_EVENTS = 1_500
+_MOST_BARS = 720
+_NOTEBOOK_EVENTS = 10
 
 
 def _asset(name: str) -> str:
@@ -77,10 +70,7 @@ def _environment() -> Environment:
 
 
 def _fill(template: str, /, *, scripts: Sequence[str], styles: Sequence[str], **values: Any) -> str:
-    """Return a filled template of ``assets/`` with everything in the one file.
-
-    All values are escaped, and a policy lets nothing run but `scripts` and `styles`.
-    """
+    """Return a template of ``assets/`` filled and escaped; a policy runs only these scripts."""
     codes, looks = [_asset(each) for each in scripts], [_asset(each) for each in styles]
     policy = (
         f"default-src 'none'; script-src {_hashes(codes)}; style-src {_hashes(looks)}; "
@@ -98,7 +88,7 @@ def _fill(template: str, /, *, scripts: Sequence[str], styles: Sequence[str], **
 def _hashes(texts: Sequence[str]) -> str:
     """Return the sources of a policy that allow some inline texts."""
     digests = (hashlib.sha256(text.encode("utf-8")).digest() for text in texts)
-    return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
+    return " ".join(f"'sha256-{base64_of(digest)}'" for digest in digests)
 
 
 def encode_page(html: str) -> bytes:
@@ -106,20 +96,10 @@ def encode_page(html: str) -> bytes:
     return html.encode("utf-8", "replace")
 
 
-_MOST_FRAMES = 110_000
-"""Frames up to which a page holds the values of all."""
-
-_MOST_BOXES = 40_000
-"""Boxes up to which a page draws those of all objects."""
-
-
 def pack_series(
-    result: Result, mask: Film | None, events: Sequence[SceneEvent], progress: Progress
+    result: Result, mask: Film | None, events: Sequence[SceneEvent], progress: ProgressCallback
 ) -> dict[str, Any]:
-    """Pack frame numbers, times in microseconds, and curves of the frames that are drawn.
-
-    The mask is decoded once. The peaks of `events` are drawn however many frames there are.
-    """
+    """Pack frame numbers, times in microseconds, and curves; all peaks of `events` are drawn."""
     table, n = result.table, result.numbers.size
     curves: dict[str, NDArray[np.float64]] = {}
     outliers = doubtful = np.zeros(n, dtype=bool)
@@ -142,8 +122,8 @@ def pack_series(
         "times": pack_integers(np.round(result.times * 1e6).astype(np.int64)),
         "shown": pack_integers(shown),
         "curves": {name: _floats(values[shown]) for name, values in curves.items()},
-        "outliers": _base64(np.packbits(outliers, bitorder="little")),
-        "doubtful": _base64(np.packbits(doubtful, bitorder="little")),
+        "outliers": base64_of(np.packbits(outliers, bitorder="little")),
+        "doubtful": base64_of(np.packbits(doubtful, bitorder="little")),
         "cutoff": None if table is None else table.cutoff,
         "change": None if change is None else result.place(change.first_frame),
     }
@@ -151,11 +131,7 @@ def pack_series(
 
 def _floats(values: NDArray[np.float64]) -> str:
     """Pack numbers as little-endian float32 in base64: seven digits."""
-    return _base64(np.asarray(values, dtype="<f4"))
-
-
-def _base64(values: NDArray[Any]) -> str:
-    return base64.b64encode(values.tobytes()).decode("ascii")
+    return base64_of(np.asarray(values, dtype="<f4"))
 
 
 def frames_shown(
@@ -197,11 +173,11 @@ def describe_film(
     """Return what a page needs to show a view: an excerpt inside it, or else a link."""
     view = {"view": shown.view}
     if shown.film is None:
-        pictures = stills(shown.unplayed, result, events) if shown.unplayed is not None else {}
+        pictures = films.stills(shown.unplayed, result, events) if shown.unplayed else {}
         return {**view, "reason": shown.reason, **pictures}
     if excerpt is not None:
-        return {**view, **embed(shown.film, excerpt)}
-    return {**view, **shown.film.describe(link(shown.film.path, path))}
+        return {**view, **films.embed(shown.film, excerpt)}
+    return {**view, **shown.film.describe(films.link(shown.film.path, path))}
 
 
 def pack_boxes(result: Result) -> dict[str, Any] | None:
@@ -217,12 +193,6 @@ def pack_boxes(result: Result) -> dict[str, Any] | None:
     }
 
 
-_MOST_TRACKS = 300
-_MOST_POINTS = 9000
-_PIECES = 6
-"""Pieces of a track that have a colour each, at most."""
-
-
 class DrawnTrack(NamedTuple):
     """A track from its first frame on: colours and points of polylines, in pixels of the input."""
 
@@ -234,10 +204,7 @@ class DrawnTrack(NamedTuple):
 
 
 def time_color(share: float) -> str:
-    """Return the colour of a time, from 0 for the first frame to 1 for the last.
-
-    Of viridis, which people with any colour vision read in the same order.
-    """
+    """Return viridis, read in one order by anybody, for a time from 0, the first frame, to 1."""
     return str(to_hex(colormaps["viridis"](share)))
 
 
@@ -267,16 +234,6 @@ def draw_tracks(result: Result) -> list[DrawnTrack]:
     return drawn
 
 
-_SCRIPTS = (
-    "uplot/uPlot.iife.min.js",
-    *("unpack.js", "films.js", "timeline.js", "tables.js", "report.js"),
-)
-_STYLES = ("uplot/uPlot.min.css", "page.css")
-
-_MOST_EVENTS = 1_500
-_MOST_BARS = 720
-
-
 @dataclass(frozen=True, eq=False)
 class Page:
     """A page, and the address of a small picture for an index, empty where there is none."""
@@ -285,10 +242,6 @@ class Page:
     result: Result
     views: list[Shown]
     thumbnail: str
-
-
-def no_progress(stage: str, done: int, total: int | None) -> None:
-    """Take no notice."""
 
 
 def make_page(
@@ -301,38 +254,37 @@ def make_page(
     standalone: bool = False,
     selection: EventFilter | None = None,
     announce: Callable[[int, int], None] | None = None,
-    progress: Progress = no_progress,
+    progress: ProgressCallback = no_progress,
 ) -> Page:
     """Make the page of a folder of results; nothing is written but copies of videos.
 
+    The page will be at `path`, with links to videos relative to it. The `footage` is what the run
+    was made of, shown where browsers play it; `copies` a folder for copies of what they do not
+    play. A `standalone` page holds a small preview of a few hundred frames and links to no video;
+    `announce` is called with its frames and expected bytes before it is made.
+
     Decodes the mask once, and of the film the pictures of events. With 1,000 events and 100,000
     frames the page has less than 5 MB.
-
-    Parameters
-    ----------
-    path : Path
-        Where the page will be: its links to videos are relative to it.
-    footage : str, optional
-        What the run was made of, shown where browsers play it.
-    copies : Path, optional
-        A folder for copies of videos that browsers do not play; None makes none.
-    standalone : bool
-        Embed a small preview of a few hundred frames, and link to no video.
-    announce : callable, optional
-        Called with the preview's number of frames and expected bytes before it is made.
     """
     result = read_result(folder, manifest, selection)
-    views = [find_view(result, view, footage, copies, progress) for view in VIEWS]
-    films = {shown.view: shown.film for shown in views}
+    views = [films.find_view(result, view, footage, copies, progress) for view in films.VIEWS]
+    by_view = {shown.view: shown.film for shown in views}
     there = [shown for shown in views if not shown.is_absent]
-    events = _largest(result)
-    excerpt = _excerpt(result, views, announce) if standalone else None
-    thumbnails = make_thumbnails(result, events, films)
-    scene = picture_scene(result, films)
-    selected = f"{plural(len(result.events), 'event')} and {plural(len(result.tracks), 'track')}"
-    selected = f"this page shows a selection of what the run found: {selected}"
+    events, excerpt = _largest(result), None
+    if standalone:
+        strongest = sorted(result.events, key=lambda event: -(result.score(event) or event.area))
+        excerpt = films.excerpt_places(result, strongest)
+        if announce is not None:
+            shown_films = [film for film in by_view.values() if film is not None]
+            announce(int(excerpt.size), films.expected_bytes(shown_films, excerpt))
+    thumbnails = films.make_thumbnails(result, events, by_view)
+    scene = films.picture_scene(result, by_view)
+    notes = words.cautions(manifest)
+    if selection is not None:
+        found = f"{plural(len(result.events), 'event')} and {plural(len(result.tracks), 'track')}"
+        notes.append(f"this page shows a selection of what the run found: {found}")
     data = {
-        **pack_series(result, films["mask"], events, progress),
+        **pack_series(result, by_view["mask"], events, progress),
         "events": [
             {
                 "number": event.number,
@@ -353,8 +305,8 @@ def make_page(
         scripts=_SCRIPTS,
         styles=_STYLES,
         name=result.name,
-        headline=headline(manifest),
-        cautions=cautions(manifest) + ([] if selection is None else [selected]),
+        headline=words.headline(manifest),
+        cautions=notes,
         data=data,
         events=[
             {
@@ -369,7 +321,7 @@ def make_page(
         views=there,
         is_preview=standalone,
         scene=scene,
-        heat=webp_uri(read_rgb(heat), 960, 85) if heat.is_file() else "",
+        heat=films.webp_uri(films.read_rgb(heat), 960, 85) if heat.is_file() else "",
         activity=_activity(folder / "activity.csv"),
         region=result.region,
         tracks=draw_tracks(result),
@@ -379,11 +331,11 @@ def make_page(
         colors=[time_color(share / 8) for share in range(9)],
         states=manifest.get("mask_states") or [],
         scene_notes=[str(each) for each in manifest.get("mask_notes") or []],
-        options=option_rows(manifest),
-        facts=fact_rows(manifest),
+        options=words.option_rows(manifest),
+        facts=words.fact_rows(manifest),
         stages=manifest.get("stages_s") or {},
         versions=manifest.get("versions") or {},
-        command=command_line(manifest),
+        command=words.command_line(manifest),
         n_frames=int(result.numbers.size),
     )
     first = max(events, key=lambda event: result.score(event) or event.area, default=None)
@@ -392,10 +344,7 @@ def make_page(
 
 
 def _activity(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of activity.csv as charts: the minutes of the picture, then of each region.
-
-    The minutes of a film that is long for a page are thinned out to those of most foreground.
-    """
+    """Return charts of activity.csv by region; of long films the minutes of most foreground."""
     if not path.is_file():
         return []
     charts: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -403,8 +352,8 @@ def _activity(path: Path) -> list[dict[str, Any]]:
         for row in csv.DictReader(file):
             share = float(row["foreground"])
             charts[row["region"]].append({**row, "minute": int(row["minute"]), "share": share})
-    first = min(row["minute"] for rows in charts.values() for row in rows)
-    last = max(row["minute"] for rows in charts.values() for row in rows)
+    minutes = [row["minute"] for rows in charts.values() for row in rows]
+    first, last = min(minutes), max(minutes)
     every = -(-(last - first + 1) // _MOST_BARS)
     made = []
     for region, rows in charts.items():
@@ -422,24 +371,9 @@ def _largest(result: Result) -> list[SceneEvent]:
     """Keep the events with the largest objects, or the highest scores, where they are too many."""
     if len(result.events) <= _MOST_EVENTS:
         return result.events
-
-    def weight(event: SceneEvent) -> tuple[float, float]:
-        return (result.score(event) or 0.0, event.area)
-
-    kept = sorted(result.events, key=weight, reverse=True)[:_MOST_EVENTS]
-    return sorted(kept, key=lambda event: event.number)
-
-
-def _excerpt(
-    result: Result, views: Sequence[Shown], announce: Callable[[int, int], None] | None
-) -> NDArray[np.int64]:
-    """Choose the frames of a preview, and say beforehand how large it will be."""
-    strongest = sorted(result.events, key=lambda event: -(result.score(event) or event.area))
-    places = excerpt_places(result, strongest)
-    if announce is not None:
-        films = [shown.film for shown in views if shown.film is not None]
-        announce(int(places.size), expected_bytes(films, places))
-    return places
+    weights = [(-(result.score(event) or 0.0), -event.area) for event in result.events]
+    kept = sorted(range(len(weights)), key=weights.__getitem__)[:_MOST_EVENTS]
+    return [result.events[place] for place in sorted(kept)]
 
 
 Row = dict[str, Any]
@@ -455,11 +389,11 @@ def make_row(page: Page, path: Path) -> Row:
         "folder": page.result.folder,
         "page": path,
         "thumbnail": page.thumbnail,
-        "headline": headline(manifest),
+        "headline": words.headline(manifest),
         "events": len(page.result.events),
         "frames": frames,
         "share": None if outliers is None else 100 * outliers / max(frames, 1),
-        "cautions": cautions(manifest),
+        "cautions": words.cautions(manifest),
     }
 
 
@@ -469,13 +403,10 @@ def make_index(rows: Sequence[Row], path: Path) -> str:
         "index.html",
         scripts=("tables.js", "index.js"),
         styles=("page.css",),
-        rows=[{"row": row, "href": link(row["page"], path)} for row in rows],
+        rows=[{"row": row, "href": films.link(row["page"], path)} for row in rows],
         events=sum(row["events"] for row in rows),
         frames=sum(row["frames"] for row in rows),
     )
-
-
-_NOTEBOOK_EVENTS = 10
 
 
 def as_html(folder: Path, manifest: Mapping[str, Any]) -> str:
@@ -484,14 +415,14 @@ def as_html(folder: Path, manifest: Mapping[str, Any]) -> str:
     plot = ""
     if result.table is not None:
         events = find_events(result.table)
-        plot = data_uri(render_errors(result.table, events, title=result.name), "image/png")
+        plot = films.data_uri(render_errors(result.table, events, title=result.name), "image/png")
     return _fill(
         "notebook.html",
         scripts=(),
         styles=(),
         name=result.name,
-        headline=headline(manifest),
-        cautions=cautions(manifest),
+        headline=words.headline(manifest),
+        cautions=words.cautions(manifest),
         plot=plot,
         events=[(event, result.score(event)) for event in result.events[:_NOTEBOOK_EVENTS]],
         left_out=max(0, len(result.events) - _NOTEBOOK_EVENTS),

@@ -12,17 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub import options as opts
 from bgsub.errors import InputError
-from bgsub.options import (
-    DEFAULT_OUTPUTS,
-    EXTRA_OUTPUTS,
-    OUTPUTS,
-    Declared,
-    RunOptions,
-    declaration,
-    declared_fields,
-    flag,
-)
+from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import ErrorTable, read_csv
 from bgsub.outliers.events import Event, find_events
 from bgsub.outliers.scene_change import SceneChange
@@ -37,36 +29,37 @@ def command_line(manifest: Mapping[str, Any]) -> str | None:
     path = manifest["input"]["path"]
     if path is None:
         return None
-    options = RunOptions.from_json({**manifest["options"], "temp": None})
     command = manifest.get("command", "run")
     operands = [str(manifest.get("model", "model.npz"))] if command == "apply" else []
     operands.append(str(path))
     # An operand must not be taken for an option.
     words = ["bgsub", command, *(f"./{one}" if one.startswith("-") else one for one in operands)]
-    for one, value in _changed_options(options.source) + _changed_options(options):
+    for one, value in _changed_options(manifest):
         words += _output_words(value) if one.name == "outputs" else _option(one, value)
     return shlex.join([*words, "--out", "again/"])
 
 
-def _changed_options(options: Declared) -> list[tuple[Field[Any], Any]]:
+def _changed_options(manifest: Mapping[str, Any]) -> list[tuple[Field[Any], Any]]:
     """List the options that differ from their defaults, with their values, in their order."""
+    options = RunOptions.from_json({**manifest["options"], "temp": None})
     return [
-        (one, getattr(options, one.name))
-        for one in declared_fields(type(options))
-        if declaration(one).repeated and getattr(options, one.name) != one.default
+        (one, getattr(some, one.name))
+        for some in (options.source, options)
+        for one in opts.declared_fields(type(some))
+        if opts.declaration(one).repeated and getattr(some, one.name) != one.default
     ]
 
 
 def _output_words(chosen: frozenset[str]) -> list[str]:
     """Return options that choose outputs: one for each besides the usual ones, else a list."""
-    if chosen >= DEFAULT_OUTPUTS:
-        extra = [name for name in OUTPUTS if name in chosen & EXTRA_OUTPUTS]
+    if chosen >= opts.DEFAULT_OUTPUTS:
+        extra = [name for name in opts.OUTPUTS if name in chosen & opts.EXTRA_OUTPUTS]
         return [f"--{'save-scores' if name == 'scores' else name}" for name in extra]
-    return ["--only", ",".join(name for name in OUTPUTS if name in chosen)]
+    return ["--only", ",".join(name for name in opts.OUTPUTS if name in chosen)]
 
 
 def _option(one: Field[Any], value: Any) -> list[str]:
-    name, rule = flag(one), declaration(one).rule
+    name, rule = opts.flag(one), opts.declaration(one).rule
     if isinstance(rule, Switch):
         return [name if value else f"--no-{name.removeprefix('--')}"]
     if one.name == "line":
@@ -79,10 +72,7 @@ def _option(one: Field[Any], value: Any) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a run left, read: its run.json, and the frames that it used by number and second.
-
-    The table of their errors is there where the run fitted them; objects are in order of time.
-    """
+    """What a run left: run.json, frames by number and second, errors if fitted, objects."""
 
     folder: Path
     manifest: Mapping[str, Any]
@@ -173,10 +163,7 @@ def read_result(
 
 
 def frames_used(manifest: Mapping[str, Any]) -> list[int]:
-    """Return the numbers of the frames that a run used, where no table has them.
-
-    Where they are not a number of frames apart, as with a time between them, they are so nearly.
-    """
+    """Return the numbers of the used frames if no table has them, nearly if times part them."""
     bad = {int(each["frame"]) for each in manifest.get("bad_frames", [])}
     every = manifest["options"]["source"].get("every")
     step = int(every) if str(every).isdecimal() else 1
@@ -214,18 +201,15 @@ def cautions(manifest: Mapping[str, Any]) -> list[str]:
 
 def option_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """List the options that were given: name, value, what it does."""
-    options = RunOptions.from_json({**manifest["options"], "temp": None})
-    changed = _changed_options(options.source) + _changed_options(options)
-    rows = [
-        (flag(one), _text(value), declaration(one).help)
-        for one, value in changed
-        if one.name != "outputs"
-    ]
-    if options.outputs != DEFAULT_OUTPUTS:
-        name, *words = _output_words(options.outputs)
-        named = name == "--only"
-        rows.append((name if named else " ".join([name, *words]), words[0] if named else "", ""))
-    return rows
+    rows, outputs = [], []
+    for one, value in _changed_options(manifest):
+        if one.name != "outputs":
+            rows.append((opts.flag(one), _text(value), opts.declaration(one).help))
+            continue
+        name, *words = _output_words(value)
+        only = name == "--only"
+        outputs = [(name, words[0], "") if only else (" ".join([name, *words]), "", "")]
+    return rows + outputs
 
 
 def fact_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -21,6 +21,12 @@ _log = logging.getLogger(__name__)
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _CHUNK = 1 << 16
+_HEADERS = {
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+}
 _TYPES = {".html": "text/html; charset=utf-8", ".mkv": "video/x-matroska", ".webp": "image/webp"}
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - nothing is bound
 """Addresses that stand for all, and what a browser on this machine calls them."""
@@ -63,9 +69,7 @@ class FolderServer(ThreadingHTTPServer):
     def __init__(
         self, folder: Path, host: str, port: int, made: Mapping[str, bytes] | None = None
     ) -> None:
-        self.folder = folder.resolve()
-        self.made = dict(made or {})
-        self.host = host
+        self.folder, self.host, self.made = folder.resolve(), host, dict(made or {})
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         super().__init__((host, port), _FolderHandler)
 
@@ -172,16 +176,8 @@ class _FolderHandler(BaseHTTPRequestHandler):
 
     def _head(self, status: HTTPStatus, length: int, kind: str, more: Mapping[str, str]) -> None:
         self.send_response(status)
-        headers = {
-            "Content-Type": kind,
-            "Content-Length": str(length),
-            "Cache-Control": "no-cache",
-            "X-Content-Type-Options": "nosniff",
-            "Cross-Origin-Resource-Policy": "same-origin",
-            "Referrer-Policy": "no-referrer",
-            **more,
-        }
-        for name, value in headers.items():
+        about = {"Content-Type": kind, "Content-Length": str(length)}
+        for name, value in {**about, **_HEADERS, **more}.items():
             self.send_header(name, value)
         self.end_headers()
 

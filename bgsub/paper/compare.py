@@ -28,14 +28,14 @@ from numpy.typing import NDArray
 from bgsub.errors import OutputError, UsageError
 from bgsub.fit.frame_fit import FittedFrames, check_rank, truncated, with_residual
 from bgsub.fit.memory import AUTO_FIT_FRAMES
-from bgsub.options import ProgressCallback
+from bgsub.options import ProgressCallback, no_progress
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, frame_scores
 from bgsub.paper.curves import auc, average_precision
 from bgsub.paper.labels import UNKNOWN
 from bgsub.paper.options import CompareOptions, Comparison, Entry, MethodRow
 from bgsub.pipeline import manifest as manifests
-from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most, no_progress
-from bgsub.robustpca.competitors import COMPARED, MethodInfo, Settings
+from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most
+from bgsub.robustpca.competitors import COMPARED, MethodInfo
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.online import OnlineTRPCA, stacked
@@ -130,11 +130,10 @@ def write_frames(
     pixels = source.layout.pixels if mask is None else int(mask.sum())
     needed, free = (expected if wanted is None else len(wanted)) * pixels, free_space(folder)
     if free and needed > free:
-        message = (
+        raise OutputError(
             f"{folder}: has {amount(free)} free, but the frames take {amount(needed)}; "
             "use --temp with another folder, or --every, --scale or --fit-frames"
         )
-        raise OutputError(message)
     numbers, times = [], []
     try:
         with contextlib.ExitStack() as on_failure:
@@ -231,17 +230,8 @@ def fit_task(
     task: FitTask, X: Any, gram: Gram, progress: Callable[[int, float], None] | None = None
 ) -> FitOutcome:
     """Make a fit; methods that need the pixels report iterations and residuals."""
-    entry = task.entry
-    method = COMPARED[entry.method]
-    settings = Settings(
-        k=task.k,
-        support_fraction=entry.support_fraction,
-        random_state=task.seed,
-        lam=entry.lam,
-        max_removals=entry.max_removals,
-        progress=progress,
-    )
-    estimator = method.make(settings)
+    entry, method = task.entry, COMPARED[task.entry.method]
+    estimator = method.make(replace(entry, k=task.k, random_state=task.seed, progress=progress))
     if isinstance(estimator, TRPCA):
         estimator.reweight_cutoff = FOOTAGE_CUTOFF
     with warnings.catch_warnings(record=True) as caught:
@@ -499,11 +489,10 @@ def _chosen_rows(options: CompareOptions, frames: FrameFile, gram: Gram) -> tupl
         missing = [number for number in options.frames if number not in index]
         if missing:
             first, last = int(frames.numbers[0]), int(frames.numbers[-1])
-            message = (
+            raise UsageError(
                 f"--frames {missing[0]}: is not among the {len(index)} frames compared, "
                 f"which are from {first} to {last}"
             )
-            raise UsageError(message)
         return tuple(index[number] for number in options.frames)
     quick = TRPCA(min(options.ks), n_init=1, random_state=options.run.seed)
     errors = quick.fit_gram(gram).errors_
@@ -555,11 +544,10 @@ class _Bench:
         needed = PROGRAM_BYTES + method.memory_bytes(*self.shape, k)
         limit = memory_bytes(self.options.run.memory or DEFAULT_MEMORY)
         if needed > limit:
-            message = (
+            raise FitError(
                 f"needs about {amount(needed)} of memory, but the limit is {amount(limit)}; "
                 "use --memory, --scale or --every"
             )
-            raise FitError(message)
 
     def _measured(self, row: MethodRow, outcome: FitOutcome) -> MethodRow:
         fitted = outcome.fitted[row.k]

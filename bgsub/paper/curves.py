@@ -15,39 +15,38 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.errors import BgsubWarning, InputError, UsageError
-from bgsub.options import ProgressCallback
+from bgsub.options import ProgressCallback, no_progress
 from bgsub.paper.options import MANY_REMOVALS, OTHERS, DigitOptions, SyntheticOptions
-from bgsub.paper.synthetic import data1, data2
-from bgsub.pipeline.inputs import no_progress
-from bgsub.robustpca.base import AffineEstimator, residuals
-from bgsub.robustpca.competitors.row_methods import HRPCA, PCA
-from bgsub.robustpca.competitors.row_sparse import ORPCA, OutlierPursuit
+from bgsub.robustpca.base import residuals
+from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.conventions import check_matrix
-from bgsub.robustpca.trpca import TRPCA
+from bgsub.robustpca.descent import random_orthonormal
+from bgsub.robustpca.spaces import Floats
 from bgsub.runtime.files import check_plain
 from bgsub.runtime.threads import one_blas_thread
 from bgsub.version import how_to_install
 from bgsub.video.arrays import ArrayArchive, ArrayFileError
 
+if TYPE_CHECKING:
+    from bgsub.robustpca.competitors import Estimator
+
 
 def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
-    r"""Compute the error of the true observations above the least that is possible.
+    """Compute the error of the true observations T above the least that is possible.
 
-    .. math::
-        \mathrm{tre}(m, U) = \frac{1}{|T|} \Big( \sum_{i \in T} r_i(m, U)
-                             - \sum_{i \in T} r_i(m_T, U_T) \Big)
-
-    where (m_T, U_T) is the classical PCA of T alone with as many components: the second sum is that
-    of the squared singular values of T − 1m_Tᵀ after the k-th. In squared units of T.
+    (1/|T|) (Σ r_i(m, U) − Σ r_i(m_T, U_T)) over T, where (m_T, U_T) is the classical PCA of T alone
+    with as many components: the second sum is that of the squared singular values of T − 1m_Tᵀ
+    after the k-th. In squared units of T.
     """
     components = np.atleast_2d(np.asarray(components, dtype=np.float64))
     T = check_matrix(T)
@@ -57,67 +56,33 @@ def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
     return float((reached - least) / len(T))
 
 
-def auc(errors: ArrayLike, outliers: ArrayLike) -> float:
-    r"""Compute the area under the receiver operating characteristic of errors as outlier scores.
+def auc(errors: NDArray[Any], outliers: NDArray[np.bool_]) -> float:
+    """Compute the area under the receiver operating characteristic of errors as outlier scores.
 
-    .. math::
-        \mathrm{AUC} = P(r_o > r_i) + \tfrac12 P(r_o = r_i)
-
-    for a random outlier o and a random true observation i; 0.5 for a score that knows nothing.
-
-    Examples
-    --------
-    >>> auc([0.1, 0.2, 0.9], [False, False, True])
-    1.0
+    P(r_o > r_i) + ½ P(r_o = r_i) for a random outlier o and a random true observation i; 0.5 for a
+    score that knows nothing.
     """
-    values, marked = _check_labels(errors, outliers)
-    true, outlying = np.sort(values[~marked]), values[marked]
+    true, outlying = np.sort(errors[~outliers]), errors[outliers]
     below = np.searchsorted(true, outlying) + np.searchsorted(true, outlying, side="right")
     return float(below.sum() / 2 / (len(outlying) * len(true)))
 
 
-def average_precision(errors: ArrayLike, outliers: ArrayLike) -> float:
-    r"""Compute the average precision of errors as outlier scores.
+def average_precision(errors: NDArray[Any], outliers: NDArray[np.bool_]) -> float:
+    """Compute the average precision of errors as outlier scores.
 
-    .. math::
-        \mathrm{AP} = \sum_j (R_j - R_{j-1}) P_j
-
-    over the distinct errors in descending order, with P_j and R_j the precision and recall of
-    taking everything from the j-th up as an outlier; the share of outliers for a score that knows
-    nothing.
-
-    Examples
-    --------
-    >>> average_precision([3.0, 2.0, 1.0], [True, False, True])
-    0.8333333333333333
+    Σ_j (R_j − R_(j−1)) P_j over the distinct errors in descending order, with P_j and R_j the
+    precision and recall of taking everything from the j-th up as an outlier; the share of outliers
+    for a score that knows nothing.
     """
-    values, marked = _check_labels(errors, outliers)
-    order = np.argsort(values)[::-1]
-    values, marked = values[order], marked[order]
-    found = np.cumsum(marked)
+    order = np.argsort(errors)[::-1]
+    values, found = errors[order], np.cumsum(outliers[order])
     last = np.flatnonzero(np.append(values[1:] != values[:-1], True))
     precision = found[last] / (last + 1)
     recall = found[last] / found[-1]
     return float(np.sum(np.diff(recall, prepend=0.0) * precision))
 
 
-def _check_labels(errors: ArrayLike, outliers: ArrayLike) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    values, marked = np.asarray(errors), np.asarray(outliers, dtype=bool)
-    if values.ndim != 1 or values.shape != marked.shape:
-        message = (
-            f"errors {values.shape}, outliers {marked.shape}: two vectors of one length are needed"
-        )
-        raise ValueError(message)
-    if not np.isfinite(values).all():
-        message = "errors: every entry must be a finite number"
-        raise ValueError(message)
-    if marked.all() or not marked.any():
-        message = f"outliers marks {marked.sum()} of {marked.size}: some but not all are needed"
-        raise ValueError(message)
-    return values, marked
-
-
-Floats = NDArray[np.float64]
+_DATA2_SIGMA = 0.35
 
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _IDX_BYTES = b"\0\0\x08"
@@ -145,18 +110,15 @@ def load_digits(path: Path | None) -> Digits:
         read = _read_idx_pair if _is_idx(path) else read_libsvm
         X, labels = (_read_arrays if path.suffix.lower() == ".npz" else read)(path)
     except OSError as error:
-        message = f"{path}: cannot be read ({error.strerror or error})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (EOFError, zlib.error, lzma.LZMAError) as error:
-        message = f"{path}: is damaged ({error}); get it again"
-        raise InputError(message) from error
+        raise InputError(f"{path}: is damaged ({error}); get it again") from error
     if X.ndim < 2 or labels.shape != X.shape[:1] or not X.size:
         sizes = ("×".join(map(str, each.shape)) for each in (X, labels))
-        message = (
+        raise InputError(
             f"{path}: its pictures and digits are {' and '.join(sizes)}; one digit for each "
             "picture is needed"
         )
-        raise InputError(message)
     if X.dtype.kind not in "biuf" or labels.dtype.kind not in "biuf":
         raise InputError(f"{path}: pictures and digits must be numbers")
     X = X.reshape(len(X), -1).astype(np.float64)
@@ -170,11 +132,10 @@ def _shipped() -> Digits:
     try:
         from sklearn.datasets import load_digits as load
     except ImportError as error:
-        message = (
+        raise InputError(
             "the digits come with scikit-learn, which is not installed; "
             f"{how_to_install('experiments')} installs it, or name USPS or MNIST with --data"
-        )
-        raise InputError(message) from error
+        ) from error
     X, labels = load(return_X_y=True)
     return Digits(np.asarray(X, dtype=np.float64) / 16.0, labels.astype(np.int64), "digits 8×8")
 
@@ -205,16 +166,8 @@ def _read_idx_pair(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     name = path.name.replace("images", "labels").replace("idx3", "idx1")
     beside = path.with_name(name)
     if name == path.name or not beside.is_file():
-        message = f"{path}: its labels are missing; they must be beside it, as {name}"
-        raise InputError(message)
-    labels = read_idx(beside)
-    if images.ndim < 2 or labels.shape != images.shape[:1]:
-        sizes = ("×".join(map(str, each.shape)) for each in (images, labels))
-        raise InputError(
-            f"{path}: holds {next(sizes)} bytes, but {beside} {next(sizes)}; one label for each "
-            "picture is needed"
-        )
-    return images, labels
+        raise InputError(f"{path}: its labels are missing; they must be beside it, as {name}")
+    return images, read_idx(beside)
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
@@ -226,11 +179,10 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
         raise InputError(f"{path}: is no IDX file of bytes")
     shape = struct.unpack(f">{dimensions}I", data[4:start])
     if len(data) - start != math.prod(shape):
-        message = (
+        raise InputError(
             f"{path}: should hold {math.prod(shape)} bytes behind its header, but holds "
             f"{len(data) - start}; get it again"
         )
-        raise InputError(message)
     return np.frombuffer(data, dtype=np.uint8, offset=start).reshape(shape)
 
 
@@ -239,8 +191,7 @@ def read_libsvm(path: Path) -> tuple[Floats, Floats]:
     try:
         lines = _read(path).decode("ascii").splitlines()
     except UnicodeDecodeError as error:
-        message = f"{path}: is neither IDX nor the text format of libsvm"
-        raise InputError(message) from error
+        raise InputError(f"{path}: is neither IDX nor the text format of libsvm") from error
     labels, rows, columns, values = [], [], [], []
     for number, line in enumerate(lines, start=1):
         words = line.split("#", 1)[0].split()
@@ -263,9 +214,7 @@ def read_libsvm(path: Path) -> tuple[Floats, Floats]:
     digits = np.array(labels)
     X = np.zeros((len(labels), max(columns)))
     X[rows, np.array(columns) - 1] = values
-    if digits.min() >= 1 and digits.max() == 10:
-        digits = digits - 1
-    return X, digits
+    return X, digits - 1 if digits.min() >= 1 and digits.max() == 10 else digits
 
 
 def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -278,44 +227,44 @@ def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
                 raise InputError(message)
             return arrays[names[0]], arrays[names[1]]
     except ArrayFileError as error:
-        message = f"{path}: {error}"
-        raise InputError(message) from error
+        raise InputError(f"{path}: {error}") from error
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Variant:
-    """A method with what it is told of the outliers."""
+    """A method, of `bgsub.robustpca.competitors.METHODS`, with what it is told of the outliers.
+
+    `t` is ``true`` if it is told the true number, ``half`` if it takes ⌈n/2⌉, empty if it has no t.
+    """
 
     name: str
     method: str
-    """In `bgsub.robustpca.competitors.METHODS`."""
     t: str
-    """``true`` if it is told the true number, ``half`` if it takes ⌈n/2⌉, empty if it has no t."""
-    kind: Callable[..., AffineEstimator]
-    told: dict[str, Any] = field(default_factory=dict)
-    """Besides k, t and the seed."""
+    by_default: bool = False
+    """⌈n/2⌉ as where no t is given: refitted to the inliers."""
+    max_removals: int | None = None
 
-    def make(self, k: int, share: float, seed: int) -> AffineEstimator:
+    def make(self, k: int, share: float, seed: int) -> Estimator:
         """Make an unfitted estimator, given the true t/n."""
-        own: dict[str, Any] = {"support_fraction": share} if self.t == "true" else {}
-        if self.kind in {TRPCA, HRPCA}:
-            own["random_state"] = seed
-        return self.kind(k, **own, **self.told)
+        told = None if self.by_default else {"true": share, "half": 0.5}.get(self.t)
+        removals = self.max_removals
+        settings = Settings(k=k, support_fraction=told, random_state=seed, max_removals=removals)
+        return METHODS[self.method].make(settings)
 
 
 VARIANTS = (
-    Variant("TRPCA", "trpca", "true", TRPCA, {"reweight": False}),
-    Variant("TRPCA(.5)", "trpca", "half", TRPCA, {"reweight": False}),
-    Variant("TRPCA(.5) reweighted", "trpca", "half", TRPCA),
-    Variant("ORPCA", "orpca", "true", ORPCA),
-    Variant("ORPCA(.5)", "orpca", "half", ORPCA),
-    Variant("OPRPCA", "outlier-pursuit", "true", OutlierPursuit),
-    Variant("OPRPCA(.5)", "outlier-pursuit", "half", OutlierPursuit),
-    Variant("OPRPCA, rank k", "outlier-pursuit", "", OutlierPursuit, {"lam": "rank"}),
-    Variant("HRPCA", "hrpca", "true", HRPCA),
-    Variant("HRPCA, T = n", "hrpca", "true", HRPCA, {"max_removals": MANY_REMOVALS}),
-    Variant("HRPCA(.5)", "hrpca", "half", HRPCA),
-    Variant("PCA", "pca", "", PCA),
+    Variant("TRPCA", "trpca", "true"),
+    Variant("TRPCA(.5)", "trpca", "half"),
+    Variant("TRPCA(.5) reweighted", "trpca", "half", by_default=True),
+    Variant("ORPCA", "orpca", "true"),
+    Variant("ORPCA(.5)", "orpca", "half"),
+    Variant("OPRPCA", "outlier-pursuit", "true"),
+    Variant("OPRPCA(.5)", "outlier-pursuit", "half"),
+    Variant("OPRPCA, rank k", "outlier-pursuit", ""),
+    Variant("HRPCA", "hrpca", "true"),
+    Variant("HRPCA, T = n", "hrpca", "true", max_removals=MANY_REMOVALS),
+    Variant("HRPCA(.5)", "hrpca", "half"),
+    Variant("PCA", "pca", ""),
 )
 """Every row-outlier method with true t and with ⌈n/2⌉, and PCA.
 
@@ -325,8 +274,7 @@ goes on until none can be removed, as its paper has it; with t = ⌈n/2⌉ the t
 """
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """How a variant did on one data set."""
 
     tre: float
@@ -347,12 +295,6 @@ def judge(variant: Variant, X: Floats, labels: NDArray[np.bool_], k: int, seed: 
     return Score(max(error, 0.0), seconds, bool(estimator.converged_))
 
 
-def mean_and_deviation(values: list[float]) -> tuple[float, float]:
-    """Compute mean and standard deviation, of the sample (n − 1) where there is more than one."""
-    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-    return float(np.mean(values)), deviation
-
-
 _TRE_COLUMNS = ("share", "variant", "method", "t", "sets", "tre_mean", "tre_std", "seconds")
 DIGIT_COLUMNS = ("true", "outliers", "k", "n", *_TRE_COLUMNS, "converged")
 """Header of digits.csv."""
@@ -369,31 +311,38 @@ def _fit_all(
     ks: tuple[int, ...],
     variants: Sequence[Variant],
     done: Callable[[int], None],
-) -> Iterator[dict[str, Any]]:
-    """Fit every variant with every k to the data sets of every point; yields rows of a table."""
-    count = 0
-    for cells, sets in points:
-        scores: dict[tuple[int, Variant], list[Score]] = {(k, v): [] for k in ks for v in variants}
-        for seed, X, labels in sets:
-            for (k, variant), own in scores.items():
-                own.append(judge(variant, X, labels, k, seed))
-            count += 1
-            done(count)
-        for (k, variant), own in scores.items():
-            mean, deviation = mean_and_deviation([score.tre for score in own])
-            row = {
-                **cells,
-                "k": k,
-                "variant": variant.name,
-                "method": variant.method,
-                "t": variant.t,
-                "sets": len(own),
-                "tre_mean": mean,
-                "tre_std": deviation,
-                "seconds": float(np.mean([score.seconds for score in own])),
-                "converged": sum(score.converged for score in own),
-            }
-            yield {name: row[name] for name in columns}
+) -> list[dict[str, Any]]:
+    """Fit every variant with every k to the data sets of every point; rows of a table.
+
+    The same seed gives the same numbers, but for the seconds: the matrix library runs on one
+    thread, and each data set has a seed of its own that does not depend on which others are drawn.
+    """
+    rows, count = [], 0
+    with one_blas_thread():
+        for cells, sets in points:
+            found: dict[tuple[int, Variant], list[Score]]
+            found = {(k, variant): [] for k in ks for variant in variants}
+            for seed, X, labels in sets:
+                for (k, variant), own in found.items():
+                    own.append(judge(variant, X, labels, k, seed))
+                count += 1
+                done(count)
+            for (k, variant), own in found.items():
+                errors, seconds, converged = (np.array(each) for each in zip(*own, strict=True))
+                row = {
+                    **cells,
+                    "k": k,
+                    "variant": variant.name,
+                    "method": variant.method,
+                    "t": variant.t,
+                    "sets": len(own),
+                    "tre_mean": float(errors.mean()),
+                    "tre_std": float(errors.std(ddof=1)) if len(own) > 1 else 0.0,
+                    "seconds": float(seconds.mean()),
+                    "converged": int(converged.sum()),
+                }
+                rows.append({name: row[name] for name in columns})
+    return rows
 
 
 def run_digits(
@@ -403,10 +352,7 @@ def run_digits(
     variants: Sequence[Variant] = VARIANTS,
     progress: ProgressCallback = no_progress,
 ) -> list[dict[str, Any]]:
-    """Fit every variant to every draw of digits; rows of digits.csv, panel by panel.
-
-    The same seed gives the same numbers, but for the seconds.
-    """
+    """Fit every variant to every draw of digits; rows of digits.csv, panel by panel."""
     n = _sample_size(digits, options)
     if max(options.ks) >= n // 2:
         raise UsageError(f"--k {max(options.ks)}: must be below half of the {n} pictures drawn")
@@ -419,22 +365,13 @@ def run_digits(
         for share in options.shares
     ]
     total = len(points) * options.sets
-    with one_blas_thread():
-        return list(
-            _fit_all(
-                DIGIT_COLUMNS,
-                points,
-                options.ks,
-                variants,
-                lambda done: progress("draws", done, total),
-            )
-        )
+    return _fit_all(
+        DIGIT_COLUMNS, points, options.ks, variants, lambda done: progress("draws", done, total)
+    )
 
 
 def _kinds(outliers: str, true: int) -> list[int]:
-    return (
-        [digit for digit in range(10) if digit != true] if outliers == OTHERS else [int(outliers)]
-    )
+    return [*range(true), *range(true + 1, 10)] if outliers == OTHERS else [int(outliers)]
 
 
 def _sample_size(digits: Digits, options: DigitOptions) -> int:
@@ -445,11 +382,10 @@ def _sample_size(digits: Digits, options: DigitOptions) -> int:
         kinds = _kinds(outliers, options.true)
         n = min(n, int(min(present[kind] for kind in kinds) * len(kinds) / max(options.shares)))
     if n < 20:
-        message = (
+        raise UsageError(
             f"{digits.name}: has too few pictures of digit {options.true} or of the outliers "
             f"{', '.join(options.outliers)}; choose others with --true and --outliers"
         )
-        raise UsageError(message)
     return n
 
 
@@ -463,19 +399,91 @@ def draw_sets(
         key = [options.seed, options.true, len(kinds), kinds[0], round(1000 * share), index]
         sequence = np.random.SeedSequence(key)
         rng = np.random.default_rng(sequence)
-        parts = [
-            rng.choice(np.flatnonzero(digits.labels == options.true), n - count, replace=False)
-        ]
+
+        def drawn(digit: int, wanted: int, rng: np.random.Generator = rng) -> NDArray[np.int64]:
+            return rng.choice(np.flatnonzero(digits.labels == digit), wanted, replace=False)
+
+        parts = [drawn(options.true, n - count)]
         # Equal proportions; what is left over goes to some of them, drawn.
         extra = set(rng.permutation(len(kinds))[: count % len(kinds)].tolist())
-        for place, kind in enumerate(kinds):
-            wanted = count // len(kinds) + (place in extra)
-            parts.append(rng.choice(np.flatnonzero(digits.labels == kind), wanted, replace=False))
+        parts += [drawn(k, count // len(kinds) + (i in extra)) for i, k in enumerate(kinds)]
         rows = np.concatenate(parts)
         order = rng.permutation(n)
         true = (np.arange(n) < n - count)[order]
         yield int(sequence.generate_state(2)[1]), digits.X[rows[order]], true
 
+
+@dataclass(frozen=True)
+class SyntheticData:
+    """Observations of which it is known which are true, as the paper's Data1 and Data2.
+
+    True observations are x = Ua + ε with a random p × k matrix U of orthonormal columns, a uniform
+    on [−1, 1]^k and ε ~ N(0, σ²I_p). Outliers are uniform on [0, 2]^p (`data1`), or Gaussian and
+    cut to a half-space, with true rows of half the size (`data2`). Where the paper writes N(0, σ),
+    σ is read as a standard deviation; with `variance` as a variance, so that noise and outliers of
+    `data2` are larger. The rows come in random order.
+    """
+
+    X: Floats
+    labels: NDArray[np.bool_]
+    """True for true observations, False for outliers."""
+    components: Floats
+    """Orthonormal basis (k, p) of the subspace, through 0, that true observations lie near."""
+
+
+Outliers = Callable[[int, int, float, np.random.Generator], Floats]
+"""(count, p, standard deviation of N(0, 0.35), rng) to outliers of shape (count, p)."""
+
+
+def _in_a_cube(count: int, p: int, _: float, rng: np.random.Generator) -> Floats:
+    return rng.uniform(0.0, 2.0, (count, p))
+
+
+def _in_a_half_space(count: int, p: int, deviation: float, rng: np.random.Generator) -> Floats:
+    """o = x − max{⟨x, w⟩, 0} w with x ~ N(0, 0.35² I_p) and w uniform on the unit sphere."""
+    normal = random_orthonormal(p, 1, rng)[:, 0]
+    outliers = deviation * rng.standard_normal((count, p))
+    outliers -= np.outer(np.maximum(outliers @ normal, 0.0), normal)
+    return outliers
+
+
+def _draw(
+    outliers: Outliers,
+    true_scale: float,
+    n_samples: int = 200,
+    n_features: int = 20,
+    n_components: int = 5,
+    *,
+    outlier_share: float = 0.3,
+    noise: float = 0.05,
+    variance: bool = False,
+    random_state: int | np.random.Generator | None = None,
+) -> SyntheticData:
+    """Draw n observations with p ≥ k features, a share of outliers in [0, 1) among them.
+
+    ValueError for other sizes and shares.
+    """
+    if not 1 <= n_components <= n_features:
+        message = f"n_components={n_components}: from 1 to n_features={n_features} is needed"
+        raise ValueError(message)
+    if not 0.0 <= outlier_share < 1.0:
+        raise ValueError(f"outlier_share={outlier_share}: at least 0 and less than 1 is needed")
+    rng = np.random.default_rng(random_state)
+    count = round(outlier_share * n_samples)
+    sigma, large = (math.sqrt(s) if variance else s for s in (noise, _DATA2_SIGMA))
+    U = random_orthonormal(n_features, n_components, rng)
+    scores = rng.uniform(-1.0, 1.0, (n_samples - count, n_components))
+    true = scores @ U.T + sigma * rng.standard_normal((len(scores), n_features))
+    X = np.concatenate([true_scale * true, outliers(count, n_features, large, rng)])
+    order = rng.permutation(n_samples)
+    return SyntheticData(X[order], (np.arange(n_samples) < len(true))[order], U.T)
+
+
+data1 = partial(_draw, _in_a_cube, 1.0)
+"""Outliers uniform on [0, 2]^p: far from 0, and all on one side."""
+
+data2 = partial(_draw, _in_a_half_space, 0.5)
+"""Outliers of a random half-space; true rows, noise included, are scaled by 0.5."""
 
 DATA = {"Data1": data1, "Data2": data2}
 
@@ -486,28 +494,17 @@ def run_synthetic(
     variants: Sequence[Variant] = VARIANTS,
     progress: ProgressCallback = no_progress,
 ) -> list[dict[str, Any]]:
-    """Fit every variant to every data set; rows of synthetic.csv, panel by panel.
-
-    The same seed gives the same numbers, but for the seconds: the matrix library runs on one
-    thread, and each data set has a seed of its own that does not depend on which others are drawn.
-    """
+    """Fit every variant to every data set; rows of synthetic.csv, panel by panel."""
     points = [
         ({"data": name, "p": p, "share": share}, _data_sets(name, p, share, options))
         for name in DATA
         for p in options.features
         for share in options.shares
     ]
-    total = len(points) * options.sets
-    with one_blas_thread():
-        return list(
-            _fit_all(
-                SYNTHETIC_COLUMNS,
-                points,
-                (options.components,),
-                variants,
-                lambda done: progress("data sets", done, total),
-            )
-        )
+    total, ks = len(points) * options.sets, (options.components,)
+    return _fit_all(
+        SYNTHETIC_COLUMNS, points, ks, variants, lambda done: progress("data sets", done, total)
+    )
 
 
 def _data_sets(name: str, p: int, share: float, options: SyntheticOptions) -> Iterator[DataSet]:

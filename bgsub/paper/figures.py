@@ -19,6 +19,7 @@ from matplotlib.ticker import (
 )
 from numpy.typing import NDArray
 
+from bgsub.outliers.events import runs_of
 from bgsub.paper.options import PAPER_KS, PAPER_TIMES, Comparison, MethodRow
 from bgsub.report.plots import (
     BLACK,
@@ -31,22 +32,29 @@ from bgsub.report.plots import (
     VERMILLION,
     PlotFormat,
     render,
+    shown,
     tidy,
 )
 
-COLORS = (VERMILLION, BLUE, GREEN, PURPLE, ORANGE, SKY, BLACK)
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
-METHOD_COLORS = {
-    "trpca": VERMILLION,
-    "pca": BLACK,
-    "orpca": BLUE,
-    "outlier-pursuit": GREEN,
-    "hrpca": ORANGE,
-    "pcp": PURPLE,
-    "robust-subspace": SKY,
-    "online": GREY,
+COLORS = (
+    VERMILLION,
+    BLUE,
+    GREEN,
+    PURPLE,
+    ORANGE,
+    SKY,
+    BLACK,
+)
+_LOOKS = {
+    "trpca": (VERMILLION, "o"),
+    "pca": (BLACK, "s"),
+    "orpca": (BLUE, "^"),
+    "outlier-pursuit": (GREEN, "D"),
+    "hrpca": (ORANGE, "v"),
+    "pcp": (PURPLE, "P"),
+    "robust-subspace": (SKY, "X"),
+    "online": (GREY, "p"),
 }
-METHOD_MARKERS = dict(zip(METHOD_COLORS, _MARKERS, strict=True))
 
 _WIDTH, _PANEL_HEIGHT = 11.0, 1.7
 _STYLES = ("solid", (0, (5, 1.5)), (0, (1.5, 1)), "dashdot")
@@ -78,23 +86,15 @@ def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") ->
         panels[0].set_xlim(comparison.numbers[0] - 0.5, comparison.numbers[-1] + 0.5)
         figure.supylabel("RMS error per pixel (grey levels)", fontsize=11)
         what = "" if comparison.labels is None else " (true outliers shaded)"
-        title = f"{_name(comparison)}: reconstruction error by method{what}"
+        title = f"{shown(_plain(comparison.name))}: reconstruction error by method{what}"
         figure.suptitle(title, fontsize=12, fontweight="bold")
-        handles = [
-            panels[0].plot([], [], label=f"k = {k}", **_line(comparison, k))[0]
-            for k in comparison.ks
-        ]
-        figure.legend(
-            handles=handles, loc="outside lower right", ncols=min(len(handles), 10), frameon=False
-        )
+        for k in comparison.ks:
+            panels[0].plot([], [], label=f"k = {k}", **_line(comparison, k))
+        ncols = min(len(comparison.ks), 10)
+        handles = panels[0].lines[-len(comparison.ks) :]
+        figure.legend(handles=handles, loc="outside lower right", ncols=ncols, frameon=False)
 
-    height = _PANEL_HEIGHT * len(names) + 1.3
-    return render(draw, (_WIDTH, height), plot_format)
-
-
-def _name(comparison: Comparison) -> str:
-    name = _plain(comparison.name)
-    return name if len(name) <= 60 else f"{name[:45]}…{name[-14:]}"
+    return render(draw, (_WIDTH, _PANEL_HEIGHT * len(names) + 1.3), plot_format)
 
 
 def _plain(text: str, most: int | None = None) -> str:
@@ -142,9 +142,7 @@ def _scale(axes: Axes, comparison: Comparison) -> None:
 def _shade_outliers(axes: Axes, comparison: Comparison) -> None:
     if comparison.labels is None:
         return
-    marked = (comparison.labels == 1).astype(np.int8)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], marked, [0]])))
-    for first, stop in edges.reshape(-1, 2):
+    for first, stop in runs_of(comparison.labels == 1):
         left, right = comparison.numbers[first] - 0.5, comparison.numbers[stop - 1] + 0.5
         axes.axvspan(left, right, color="#e6e6e6", linewidth=0, zorder=0)
 
@@ -166,7 +164,7 @@ def render_decomposition(comparison: Comparison, *, plot_format: PlotFormat = "p
         for index, number in enumerate(comparison.chosen):
             for offset, what in enumerate((f"frame {number}", "background", "foreground")):
                 panels[0, 3 * index + offset].set_title(what, fontsize=11)
-        title = f"{_name(comparison)}, k = {max(comparison.ks)}"
+        title = f"{shown(_plain(comparison.name))}, k = {max(comparison.ks)}"
         note = f"foreground: |frame − background|, white 0, black {top:.0f} grey levels and more"
         figure.suptitle(f"{title}\n{note}", fontsize=11)
 
@@ -181,16 +179,15 @@ def _draw_row(row: NDArray[np.object_], comparison: Comparison, method: str, top
         axes.set_xticks([])
         axes.set_yticks([])
     for index, picture in enumerate(comparison.pictures):
-        own = row[3 * index : 3 * index + 3]
-        own[0].imshow(picture, cmap="gray", vmin=0, vmax=255)
+        frame, left, right = row[3 * index : 3 * index + 3]
+        frame.imshow(picture, cmap="gray", vmin=0, vmax=255)
         if backgrounds is None:
-            for axes in own[1:]:
-                axes.imshow(np.full(picture.shape, 1.0), cmap="gray", vmin=0, vmax=1)
+            for axes in (left, right):
+                axes.imshow(np.ones(picture.shape), cmap="gray", vmin=0, vmax=1)
                 _say_no_result(axes)
             continue
-        own[1].imshow(backgrounds[index], cmap="gray", vmin=0, vmax=255)
-        difference = np.abs(picture - backgrounds[index])
-        own[2].imshow(difference, cmap="gray_r", vmin=0, vmax=top)
+        left.imshow(backgrounds[index], cmap="gray", vmin=0, vmax=255)
+        right.imshow(np.abs(picture - backgrounds[index]), cmap="gray_r", vmin=0, vmax=top)
 
 
 def _say_no_result(axes: Axes) -> None:
@@ -244,15 +241,8 @@ def render_tre(
         figure.supylabel("tre (mean ± standard deviation)", fontsize=11)
         figure.suptitle(title, fontsize=12, fontweight="bold")
         handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(
-            handles,
-            labels,
-            loc="outside right center",
-            frameon=False,
-            handlelength=4,
-            title=_LEGEND_TITLE,
-            alignment="left",
-        )
+        place: dict[str, Any] = {"loc": "outside right center", "alignment": "left"}
+        figure.legend(handles, labels, frameon=False, handlelength=4, title=_LEGEND_TITLE, **place)
 
     return render(draw, (4.2 * columns + 2.6, 3.6 * rows + 0.6), plot_format)
 
@@ -297,13 +287,9 @@ def _style(point: Point) -> dict[str, Any]:
 
 
 def _look(method: str, line: Any, *, hollow: bool) -> dict[str, Any]:
-    return {
-        "color": METHOD_COLORS[method],
-        "linestyle": line,
-        "linewidth": 1.6,
-        "marker": METHOD_MARKERS[method],
-        "markerfacecolor": "white" if hollow else METHOD_COLORS[method],
-    }
+    color, marker = _LOOKS[method]
+    look = {"color": color, "markerfacecolor": "white" if hollow else color, "marker": marker}
+    return {**look, "linestyle": line, "linewidth": 1.6}
 
 
 _METHODS_IN_ROW = 4
@@ -375,10 +361,8 @@ def _draw(axes: Axes, picture: Floats, title: str, limits: tuple[float, float] |
     weight: Any = "normal" if title == "foreground" else "bold"
     axes.set_title(title, fontsize=9, loc="left", fontweight=weight)
     if limits is None:
-        bar = axes.inset_axes((0.0, -0.13, 1.0, 0.07))
-        bar.imshow(
-            np.linspace(0, 1, 64)[None], cmap="gray", aspect="auto", extent=(low, high, 0, 1)
-        )
+        bar, ramp = axes.inset_axes((0.0, -0.13, 1.0, 0.07)), np.linspace(0, 1, 64)[None]
+        bar.imshow(ramp, cmap="gray", aspect="auto", extent=(low, high, 0, 1))
         bar.set_yticks([])
         digits = 0 if high - low > 10.0 else 1
         bar.set_xticks([low, high], [f"{low:.{digits}f}", f"{high:.{digits}f}"], fontsize=7)
@@ -435,9 +419,8 @@ def _seconds(value: float, _: int | None) -> str:
 
 def _draw_ours(axes: Axes, comparison: Comparison) -> None:
     n, p = comparison.numbers.size, comparison.pixels
-    axes.set_title(
-        f"bgsub, this machine\n{_plain(comparison.name, 30)}: {n} frames of {p} pixels", fontsize=10
-    )
+    title = f"bgsub, this machine\n{_plain(comparison.name, 30)}: {n} frames of {p} pixels"
+    axes.set_title(title, fontsize=10)
     for name in comparison.names:
         rows = [row for row in comparison.rows if row.name == name and row.seconds is not None]
         if rows:
@@ -501,17 +484,11 @@ def table_one(comparison: Comparison) -> tuple[list[str], list[dict[str, Any]]]:
     rows: list[dict[str, Any]] = []
     for k in comparison.ks:
         here = [row for row in comparison.rows if row.k == k]
-        ours: dict[str, Any] = dict.fromkeys(columns)
-        ours |= {_column(row): _rounded(row.seconds) for row in here}
-        paper = dict.fromkeys(columns) | {
-            column.name: column.seconds.get(k) for column in PAPER_TIMES.values()
-        }
-        rows += [{"k": k, "seconds of": "bgsub", **ours}, {"k": k, "seconds of": "paper", **paper}]
+        ours = {_column(row): row.seconds and float(f"{row.seconds:.2g}") for row in here}
+        paper = {column.name: column.seconds.get(k) for column in PAPER_TIMES.values()}
+        for whose, seconds in (("bgsub", ours), ("paper", paper)):
+            rows.append({"k": k, "seconds of": whose, **dict.fromkeys(columns), **seconds})
     return ["k", "seconds of", *columns], rows
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else float(f"{seconds:.2g}")
 
 
 def _column(row: MethodRow) -> str:

@@ -35,18 +35,16 @@ def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             labels = _parse(csv.reader(file, strict=True), path, numbers)
     except OSError as error:
-        message = f"{path}: cannot be read ({error.strerror or error})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except (UnicodeDecodeError, csv.Error) as error:
         message = f"{path}: is no CSV text file; it must begin with frame,outlier or first,last"
         raise InputError(message) from error
     outliers, ordinary = int((labels == 1).sum()), int((labels == 0).sum())
     if not outliers or not ordinary:
-        message = (
+        raise InputError(
             f"{path}: marks {outliers} of the {numbers.size} frames compared as outliers and "
             f"{ordinary} as ordinary; some of both are needed"
         )
-        raise InputError(message)
     return labels
 
 
@@ -55,8 +53,7 @@ def _parse(rows: Iterable[list[str]], path: Path, numbers: NDArray[np.int64]) ->
     header = [name.strip().lower() for name in next(lines, [])]
     names = next((pair for pair in _FORMS if set(pair) <= set(header)), None)
     if names is None:
-        message = f"{path}: its first line must be frame,outlier or first,last"
-        raise InputError(message)
+        raise InputError(f"{path}: its first line must be frame,outlier or first,last")
     columns = [header.index(name) for name in names]
     labels = np.full(numbers.size, UNKNOWN if names == _FORMS[0] else 0, dtype=np.int8)
     for line, row in enumerate(lines, start=2):
@@ -73,8 +70,7 @@ def _parse(rows: Iterable[list[str]], path: Path, numbers: NDArray[np.int64]) ->
             else:
                 labels[(numbers >= first) & (numbers <= last)] = 1
         except ValueError as error:
-            message = f"{path}, line {line}: {error}"
-            raise InputError(message) from error
+            raise InputError(f"{path}, line {line}: {error}") from error
     return labels
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import UsageError
 from bgsub.options import Declared, RunOptions, documented, option
-from bgsub.robustpca.competitors import COMPARED, METHODS
+from bgsub.robustpca.competitors import COMPARED, METHODS, Settings
 from bgsub.rules import POSITIVE, Choice, File, Integer, Number, Several
 
 if TYPE_CHECKING:
@@ -21,18 +21,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class Entry(Settings):
     """A method, of `bgsub.robustpca.competitors.COMPARED`, as it takes part in a comparison.
 
-    The variant tells it from other entries of the same method, such as ``(.5)``; None is what the
-    method does by default.
+    The variant tells it from other entries of the same method, such as ``(.5)``.
     """
 
     method: str
     variant: str = ""
-    support_fraction: float | None = None
-    lam: float | None = None
-    max_removals: int | None = None
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ import csv
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from bgsub.errors import cannot_write
 from bgsub.pipeline.loop import SceneFrame, Sink
 from bgsub.pipeline.scene import LearnedScene
+from bgsub.runtime.files import write_rows
 from bgsub.tracking.events import EventCollector, SceneEvent
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tables import read_frames
@@ -27,8 +29,7 @@ Minutes = dict[tuple[int, str], tuple[int, float]]
 """Frames, and the sum of their shares of foreground, by minute of the film and region."""
 
 _MINUTE_S = 60.0
-_LEAST_WIDTH = 480
-"""Pixels of a heat map across: smaller pictures are enlarged, so that its scale can be read."""
+_LEAST_WIDTH = 480  # pixels: smaller heat maps are enlarged, so that the scale can be read
 
 
 class ActivityOutput(Sink):
@@ -62,8 +63,7 @@ class ActivityOutput(Sink):
             cv2.fillPoly(drawn, [corners], 255)
             self._places[region.name] = drawn & within
         self._pixels = {name: max(cv2.countNonZero(on), 1) for name, on in self._places.items()}
-        self._counts = np.zeros(shape, np.uint32)
-        self._recent = np.zeros(shape, np.uint8)
+        self._counts, self._recent = np.zeros(shape, np.uint32), np.zeros(shape, np.uint8)
         self._frames = 0
         self._minutes: Minutes = {}
 
@@ -91,10 +91,8 @@ class ActivityOutput(Sink):
 
     def close(self) -> None:
         """Write the heat map; background.png is there already."""
-        if "heatmap" not in self._wanted:
-            return
-        counts = self._counts + self._recent
-        write_heatmap(self._folder, counts.astype(np.float64), self._frames)
+        if "heatmap" in self._wanted:
+            write_heatmap(self._folder, self._counts + self._recent, self._frames)
 
     def finish(self, events: Sequence[SceneEvent]) -> None:
         """Write activity.csv, when objects.csv is there."""
@@ -102,11 +100,8 @@ class ActivityOutput(Sink):
             write_activity(self._folder, self._minutes, self._regions, events)
 
 
-def write_heatmap(folder: Path, counts: NDArray[np.float64], frames: int) -> None:
-    """Write heatmap.npy, the share of frames in which each pixel was foreground, and its picture.
-
-    The picture is drawn over the background.png of the folder.
-    """
+def write_heatmap(folder: Path, counts: NDArray[Any], frames: int) -> None:
+    """Write heatmap.npy, each pixel's share of foreground, and heatmap.png, over background.png."""
     share = (counts / max(frames, 1)).astype(np.float32)
     path = folder / "heatmap.npy"
     try:
@@ -120,18 +115,13 @@ def write_heatmap(folder: Path, counts: NDArray[np.float64], frames: int) -> Non
 
 
 def draw_heatmap(share: NDArray[np.float32], scene: Bytes) -> Bytes:
-    """Draw a heat map over a grey picture of the scene, with its scale below.
-
-    Colours go by the square root of the share, so that places where somebody passes can be told
-    beside one where something stands.
-    """
+    """Draw a heat map over a picture, by the root of the share, which shows who passes too."""
     top = max(float(share.max()), 1e-6)
     level = np.sqrt(share / top)
     grey = scene if scene.ndim == 2 else cv2.cvtColor(scene, cv2.COLOR_BGR2GRAY)
     heat = cv2.applyColorMap((level * 255).astype(np.uint8), cv2.COLORMAP_INFERNO)
     weight = np.where(share > 0, 0.45 + 0.45 * level, 0.0)[..., None]
-    under = cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
-    picture = np.asarray((1 - weight) * under + weight * heat, np.uint8)
+    picture = np.asarray((1 - weight) * grey[..., None] + weight * heat, np.uint8)
     larger = -(-_LEAST_WIDTH // picture.shape[1])
     if larger > 1:
         picture = np.asarray(cv2.resize(picture, None, fx=larger, fy=larger), np.uint8)
@@ -144,16 +134,14 @@ def _scale(width: int, top: float) -> Bytes:
     strip = np.full((round(44 * unit), width, 3), 255, np.uint8)
     left, right, bar = round(12 * unit), width - round(12 * unit), round(14 * unit)
     ramp = np.linspace(0, 255, right - left).astype(np.uint8)[None]
-    strip[round(6 * unit) : bar + round(6 * unit), left:right] = cv2.applyColorMap(
-        ramp, cv2.COLORMAP_INFERNO
-    )
+    colors = cv2.applyColorMap(ramp, cv2.COLORMAP_INFERNO)
+    strip[round(6 * unit) : bar + round(6 * unit), left:right] = colors
     font, size, thick = cv2.FONT_HERSHEY_SIMPLEX, 0.45 * unit, max(1, round(unit))
     for place in (0.0, 0.5, 1.0):
         text = f"{100 * top * place**2:.3g} %" + (" of the frames" if place == 1.0 else "")
         wide = cv2.getTextSize(text, font, size, thick)[0][0]
         x = round(left + place * (right - left - wide))
-        at = (x, round(38 * unit))
-        cv2.putText(strip, text, at, font, size, (0, 0, 0), thick, cv2.LINE_AA)
+        cv2.putText(strip, text, (x, round(38 * unit)), font, size, (0, 0, 0), thick, cv2.LINE_AA)
     return strip
 
 
@@ -175,16 +163,13 @@ def write_activity(
         for event in found:
             for minute in range(int(event.start_s // _MINUTE_S), int(event.end_s // _MINUTE_S) + 1):
                 going[minute, name] += 1
-    path = folder / "activity.csv"
+    path, rows = folder / "activity.csv", []
+    for (minute, name), (frames, share) in sorted(minutes.items()):
+        row = [minute + 1, f"{minute * _MINUTE_S:g}", f"{(minute + 1) * _MINUTE_S:g}", name]
+        row += [frames, f"{share / frames:.12g}", len(tracks[minute, name]), going[minute, name]]
+        rows.append(row)
     try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            for place, (frames, share) in sorted(minutes.items()):
-                minute, name = place
-                row = [minute + 1, f"{minute * _MINUTE_S:g}", f"{(minute + 1) * _MINUTE_S:g}"]
-                row += [name, frames, f"{share / frames:.12g}", len(tracks[place])]
-                writer.writerow([*row, going[place]])
+        write_rows(path, [COLUMNS, *rows])
     except OSError as error:
         raise cannot_write(path, error) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,28 @@ if TYPE_CHECKING:
 
 _SPANS_SHOWN = 5
 
-EMPTY = "every mask is empty"
-"""What the hint about such masks begins with."""
+EMPTY = "every mask is empty"  # what the hint about such masks begins with
+
+_LEFT_OUT = (
+    ("as cast shadows", "--shadows keep"),
+    ("as too small", "--min-area 1"),
+    ("as nearly as likely objects as not", "--sensitivity high"),
+)
+"""Why pixels are left out of masks, and what marks them."""
+
+_WORTH_A_LINE = 1e-4  # mean share of a frame, that of the smallest object, that is worth a hint
+
+# The better half is what outliers are compared with, so that half is all there can be.
+_NEARLY_HALF = 0.45
+# On recordings where most frames are clean, errors of ordinary frames spread by up to 0.33 of
+# their size; where foreground is in most frames, by 0.36 and more.
+_SPREAD = 0.35
+# More components than a third of the frames that decide about them fit these and no others.
+_COMPONENTS_A_FRAME = 1 / 3
+# What the warnings of a fit are known by that have a hint of their own.
+_OWN_HINTS = ("n_components", "max_iter")
+
+_NUMBERS_SHOWN = 8
 
 
 def describe_outliers(
@@ -82,17 +103,6 @@ def camera_hints(camera: CameraWatch | None, facts: Mapping[str, Any]) -> Iterat
     )
 
 
-_LEFT_OUT = (
-    ("as cast shadows", "--shadows keep"),
-    ("as too small", "--min-area 1"),
-    ("as nearly as likely objects as not", "--sensitivity high"),
-)
-"""Why pixels are left out of masks, and what marks them."""
-
-_WORTH_A_LINE = 1e-4
-"""Mean share of a frame, that of the smallest object, below which nothing is said."""
-
-
 def mask_hints(masks: MaskStatistics | None, threshold: float | None) -> Iterator[str]:
     """Return hints on masks that look wrong; only those of the formula have a threshold."""
     if masks is None or masks.frames == 0:
@@ -119,17 +129,6 @@ def mask_hints(masks: MaskStatistics | None, threshold: float | None) -> Iterato
         )
 
 
-# The better half is what outliers are compared with, so that half is all there can be.
-_NEARLY_HALF = 0.45
-# On recordings where most frames are clean, errors of ordinary frames spread by up to 0.33 of
-# their size; where foreground is in most frames, by 0.36 and more.
-_SPREAD = 0.35
-# More components than a third of the frames that decide about them fit these and no others.
-_COMPONENTS_A_FRAME = 1 / 3
-# What the warnings of a fit are known by that have a hint of their own.
-_OWN_HINTS = ("n_components", "max_iter")
-
-
 def fit_hints(fit: FrameFit, table: ErrorTable) -> Iterator[str]:
     """Return what looks wrong about a fit and its errors, and what to do."""
     from bgsub.robustpca.trpca import TRPCA
@@ -143,8 +142,8 @@ def fit_hints(fit: FrameFit, table: ErrorTable) -> Iterator[str]:
         yield "the fit did not converge; take fewer frames, or another --method"
     k, frames = estimator.n_components, fit.support.size
     least = (frames + 1) // 2
+    most = max(1, int(least * _COMPONENTS_A_FRAME))
     if k > max(1, least * _COMPONENTS_A_FRAME):
-        most = max(1, int(least * _COMPONENTS_A_FRAME))
         yield (
             f"--k {k} is much for {plural(frames, 'frame')}: half of them, {least}, decide about "
             f"it, and nearly all that they show becomes background; use --k {most} or less, or "
@@ -191,17 +190,10 @@ def fit_notes(fit: FrameFit) -> list[str]:
     return notes
 
 
-_NUMBERS_SHOWN = 8
-
-
 def damage_findings(
     facts: Mapping[str, Any], decoded: int, on_bad_frame: OnBadFrame, *, is_fitted: bool
 ) -> list[str]:
-    """Return how many frames were damaged, and how many may be wrong; a line each if any.
-
-    The facts are those of `source_facts` when all of the source has been read. Without a fit, the
-    background was known from before.
-    """
+    """Return how many frames were damaged and how many may be wrong, by complete `source_facts`."""
     lines = []
     damaged, suspect = [bad["frame"] for bad in facts["bad_frames"]], numbers_in(facts)
     if damaged:
@@ -242,13 +234,9 @@ def spans(numbers: list[int]) -> list[list[int]]:
     >>> spans([3, 4, 5, 9])
     [[3, 5], [9, 9]]
     """
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return found
+    groups = groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
+    parts = ([number for _, number in group] for _, group in groups)
+    return [[part[0], part[-1]] for part in parts]
 
 
 def numbers_in(facts: Mapping[str, Any]) -> list[int]:

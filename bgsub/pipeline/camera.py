@@ -38,13 +38,13 @@ _LEAST_PARTS = 0.25
 
 
 class CameraWatch(Sink):
-    """Count pairs of frames, and those between which the picture as a whole has moved."""
+    """Count pairs of frames, those between which all has moved, and whether it `drifts` far."""
 
     def __init__(self) -> None:
         self.pairs = self.moved = 0
         self._frames = 0
         self._before: _Luma | None = None
-        self._drift = _Drift()
+        self._drift, self.drifts = _Drift(), False
 
     def write(self, frame: SceneFrame, prepared: None) -> None:
         """Compare every eighth frame with the one before."""
@@ -61,16 +61,12 @@ class CameraWatch(Sink):
             seems = is_clear and math.hypot(x, y) > _SHIFT
             self.moved += seems and _is_of_all(before, now, x, y)
             self._drift.look(now)
+            self.drifts = self._drift.is_far
 
     @property
     def is_moving(self) -> bool:
         """Return whether the picture moved most of the time, as far as enough frames tell."""
         return self.pairs >= _FEWEST and self.moved > self.pairs / 2
-
-    @property
-    def drifts(self) -> bool:
-        """Return whether the picture moved slowly, but far."""
-        return self._drift.is_far
 
 
 class _Drift:
@@ -111,8 +107,7 @@ class _Drift:
 
 def _small(frame: SceneFrame) -> _Luma:
     """Luma of a frame, at most 160 pixels wide."""
-    layout = frame.layout
-    luma = frame.row[: layout.pixels].reshape(layout.height, layout.width)
+    layout, luma = frame.layout, frame.layout.luma(frame.row)
     if layout.width > _WIDTH:
         size = _WIDTH, max(1, round(layout.height * _WIDTH / layout.width))
         luma = np.asarray(cv2.resize(luma, size, interpolation=cv2.INTER_AREA))
@@ -133,10 +128,7 @@ def _displacement(one: _Luma, other: _Luma) -> tuple[float, float, bool]:
 
 
 def _is_of_all(one: _Luma, other: _Luma, x: float, y: float) -> bool:
-    """Return whether a displacement is that of most parts of a picture, of those that tell.
-
-    In whole pixels: between them noise is averaged, and any place would seem to fit better.
-    """
+    """Return whether most parts that tell have moved so, in whole pixels, which blur no noise."""
     shift = (min(max(round(v), 1 - n), n - 1) for v, n in zip((y, x), one.shape, strict=True))
     rows, columns = (
         (slice(max(by, 0), side + min(by, 0)), slice(max(-by, 0), side + min(-by, 0)))

@@ -112,14 +112,12 @@ def output_name(output: str, options: RunOptions) -> str:
 def output_names(options: RunOptions) -> list[str]:
     """Return the names of everything that a run will write; UsageError if that is nothing."""
     if not options.outputs:
-        message = "--only names no output; name at least one"
-        raise UsageError(message)
+        raise UsageError("--only names no output; name at least one")
+    more = {"events": "events.json", "heatmap": "heatmap.npy", "report": "input.mp4"}
+    if options.regions is not None or options.line:
+        more["objects"] = "regions.csv"
     names = [output_name(output, options) for output in sorted(options.outputs)]
-    names += ["events.json"] if "events" in options.outputs else []
-    names += ["heatmap.npy"] if "heatmap" in options.outputs else []
-    names += [output_name("input", options)] if "report" in options.outputs else []
-    watched = options.regions is not None or options.line
-    return names + (["regions.csv"] if watched and "objects" in options.outputs else [])
+    return names + [name for output, name in more.items() if output in options.outputs]
 
 
 def video_kind(output: str, video_format: SinkKind) -> SinkKind:
@@ -129,27 +127,19 @@ def video_kind(output: str, video_format: SinkKind) -> SinkKind:
     return "mkv" if output == "scores" and video_format == "mp4" else video_format
 
 
-def no_progress(stage: str, done: int, total: int | None) -> None:
-    """Report nothing."""
-
-
 def open_input(
     footage: Footage, options: RunOptions, like: BackgroundModel | None = None
 ) -> FrameSource:
-    """Open an input in the layout that the outputs need, or in that of a model.
-
-    Outputs, format, kind of masks and all options of the source decide together: hence all options.
-    """
-    wanted = vars(options.source)
-    exact = options.format != "mp4"
+    """Open an input in the layout that all options together ask for, or in that of a model."""
+    wanted, exact = dict(vars(options.source)), options.format != "mp4"
     kind = SEGMENTERS[options.mask_model]
     if like is not None:
         exact = like.layout.kind == "bgr"
         kind = saved_kind(like, options.threshold)
-        wanted = vars(_geometry_of(footage, options.source, like))
-        wanted = wanted | {"color": "gray" if like.layout.kind == "gray" else "color"}
+        wanted = dict(vars(_geometry_of(footage, options.source, like)))
+        wanted["color"] = "gray" if like.layout.kind == "gray" else "color"
     elif not needs_pixels(options):
-        wanted = wanted | {"color": "gray"}
+        wanted["color"] = "gray"
     threads = options.threads
     if options.jobs > 1:
         threads = own_threads(threads, options.jobs)
@@ -176,12 +166,11 @@ def _geometry_of(footage: Footage, options: SourceOptions, model: BackgroundMode
     if list(size) != list(geometry.get("input_size", ())):
         return options
     roi = geometry.get("roi")
-    return replace(
-        options, roi=None if roi is None else tuple(roi), scale=float(geometry.get("scale", 1.0))
-    )
+    scale = float(geometry.get("scale", 1.0))
+    return replace(options, roi=None if roi is None else tuple(roi), scale=scale)
 
 
-def load_for(path: str | os.PathLike[str], options: RunOptions) -> BackgroundModel:
+def load_for(path: StrPath, options: RunOptions) -> BackgroundModel:
     """Load a model and let the options override its threshold and cut-off."""
     if "spectrum" in options.outputs:
         message = "--spectrum: a model has its rank already, and nothing is fitted; leave it out"
@@ -197,13 +186,8 @@ def load_for(path: str | os.PathLike[str], options: RunOptions) -> BackgroundMod
     return model if options.cutoff is None else replace(model, cutoff=options.cutoff)
 
 
-def model_for(
-    model: BackgroundModel, source: FrameSource, model_path: str | os.PathLike[str]
-) -> BackgroundModel:
-    """Return the model with the pixels to be ignored in this footage, if it names any of its own.
-
-    InputError unless the footage has the size and kind of the model.
-    """
+def model_for(model: BackgroundModel, source: FrameSource, model_path: StrPath) -> BackgroundModel:
+    """Return the model with the pixels to ignore; InputError for another size or kind of video."""
     ours, theirs = model.layout, source.layout
     if (ours.width, ours.height) != (theirs.width, theirs.height):
         message = (
@@ -273,10 +257,7 @@ def memory_limit(memory: str | None, jobs: int) -> int:
 
 
 def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> Plan:
-    """Choose where the frames of a run will be, before any of them is read, and say why.
-
-    Some borrowed frames are fitted with them. MemoryLimitError if the limit cannot be kept.
-    """
+    """Choose where frames will be, before any is read, and say why; MemoryLimitError if nowhere."""
     frames = source.frames_estimate
     if frames is None:
         frames = sum(1 for _ in source)

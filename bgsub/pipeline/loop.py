@@ -1,14 +1,9 @@
 """The one loop: every frame of a video gets its background and its mask, and goes to all sinks.
 
-    for frame in loop.frames(blocks):
-        for sink in sinks:
-            sink.write(frame, sink.prepare(frame))
-
-`bgsub.run`, `bgsub.apply`, `bgsub.masks` and segments pass their frames through `Loop.frames`. A
-block is some frames in a row (`FrameBlock`), of a store, of a file as it is decoded, or a single
-one of a stream: `Loop(scene, None, needs={"mask", "scores"})`, then `loop.frames([block])` for
-every frame that comes. The loop keeps the frame before and what has come to rest between calls.
-Where a stream learns its scene anew, it sets `loop.scene`.
+`bgsub.run`, `bgsub.apply`, `bgsub.masks` and segments pass their frames through `Loop.frames` in
+blocks: some frames in a row, of a store or of a file as it is decoded, or a single one of a stream.
+The loop keeps the frame before and what has come to rest between calls. Where a stream learns its
+scene anew, it sets `loop.scene`.
 """
 
 from __future__ import annotations
@@ -75,10 +70,7 @@ class SceneFrame(FrameView):
 
 
 class Sink:
-    """Something that is made of the frames of a video: a file, a table, a count.
-
-    `needs` is what it reads of a frame besides `picture`, `number` and `time_s`.
-    """
+    """What is made of a video's frames; `needs` is what it reads besides picture, number, time."""
 
     needs: frozenset[Need] = frozenset()
 
@@ -185,10 +177,7 @@ class Loop:
         self._before = frames[-1]
 
     def _reconstruct(self, frames: list[SceneFrame], block: FrameBlock) -> None:
-        """Compute backgrounds of frames, from the pixels outside their masks where these are known.
-
-        That takes a matrix product of all frames of a block.
-        """
+        """Compute backgrounds of a block in one product, from outside the masks where known."""
         model, backdrop, workers = self.scene.background, self._backdrop, self._workers
         coefficients = block.coefficients
         if model is None or coefficients is None or workers is None:

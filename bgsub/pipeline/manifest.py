@@ -10,14 +10,13 @@ import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError, OutputError, UsageError
 from bgsub.options import RunOptions
 from bgsub.pipeline.results import MANIFEST, digest_of, digest_of_all, recover
-from bgsub.rules import Choice, Facts, File, Integer, ListOf, Nullable, Number, Rule, Text
+from bgsub.rules import Facts, File, Integer, ListOf, Nullable, Number, Rule, Text
 from bgsub.runtime.files import check_plain
 from bgsub.version import __version__
 
@@ -35,7 +34,7 @@ class Stopwatch:
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
-    @contextmanager
+    @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Add the time spent inside to a stage."""
         start = time.perf_counter()
@@ -108,11 +107,7 @@ def peak_memory() -> int | None:
 
 
 def load_manifest(folder: Path) -> dict[str, Any]:
-    """Read the run.json of a results folder (or that file itself).
-
-    That of `bgsub run` and `bgsub apply` has values as `RUN` says. InputError if it is missing or
-    is not a manifest of bgsub.
-    """
+    """Read the run.json of a results folder, or that file; InputError if it is none of bgsub."""
     check_plain(folder)
     path = folder / MANIFEST if folder.is_dir() else folder
     if path != folder and not path.exists():
@@ -127,14 +122,12 @@ def load_manifest(folder: Path) -> dict[str, Any]:
         message = f"{folder}: holds no finished results (no {MANIFEST}); run `bgsub run` first"
         raise InputError(message) from error
     except OSError as error:
-        message = f"{path}: cannot be read ({error.strerror})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from error
     except (ValueError, RecursionError) as error:
         message = f"is not JSON ({error}); it is damaged or was not written by bgsub"
         raise _not_read(path, message) from error
     if not isinstance(manifest, dict) or "schema_version" not in manifest:
-        message = f"{path}: was not written by bgsub; name a folder that bgsub run wrote"
-        raise InputError(message)
+        raise InputError(f"{path}: was not written by bgsub; name a folder that bgsub run wrote")
     if manifest["schema_version"] != SCHEMA_VERSION:
         message = (
             f"{path}: has schema version {manifest['schema_version']!r}, but this bgsub reads "
@@ -160,10 +153,7 @@ def _refuse_constant(name: str) -> float:
 
 
 def recorded_path(manifest: Mapping[str, Any], typed: str | None) -> str | None:
-    """Find a path that a run was given again, from whatever folder this is.
-
-    As it was typed where nothing is there any more.
-    """
+    """Find a recorded path from any folder; as it was typed where nothing is there any more."""
     if typed is None or "directory" not in manifest:
         return typed
     there = os.path.normpath(Path(manifest["directory"]) / typed)
@@ -187,30 +177,37 @@ class _Options(Rule):
         return value
 
 
-_COUNT, _FRAME = Integer(0), Integer(1)
+_COUNT, _FRAME, _DIGEST = Integer(0), Integer(1), Text("[0-9a-f]{64}", "a SHA-256")
 _SECONDS = Number("a finite number of seconds")
 _RATE = Text(r"[0-9]{1,18}(/[1-9][0-9]{0,17})?", "a rate such as 25 or 30000/1001")
 
 _BASE = Facts({"bgsub_version": Text(), "command": Text()}, frozenset({"command"}))
 """Of every command."""
 
-_OBJECTS = ("memory", "outputs", "versions")
-_TEXTS = ("findings", "fit_warnings", "hints", "mask_notes", "warnings")
 _WORDS = ("codec", "pixel_format", "unseen_damage")
 
 _EVENT = Facts(
     {
-        **dict.fromkeys(("number", "first_frame", "last_frame", "peak_frame"), _FRAME),
+        **dict.fromkeys(("number", "first_frame", "last_frame", "peak_frame", "n_frames"), _FRAME),
         **dict.fromkeys(("start_s", "end_s", "peak_time_s"), _SECONDS),
         "peak_score": Number("a finite number"),
-        "n_frames": _FRAME,
     }
 )
 
-_SHOWN = (
-    *("frame_size", "components", "mask_model", "mask_states", "mask_shake_pixels", "mask_trust"),
-    *("peak_memory_bytes", "events", "stages_s"),
-)
+_OPTIONAL: dict[str, Rule] = {
+    **dict.fromkeys(("components", "mask_shake_pixels", "peak_memory_bytes"), _COUNT),
+    **dict.fromkeys(("memory", "outputs", "stages_s", "versions"), Facts({})),
+    **dict.fromkeys(
+        ("findings", "fit_warnings", "hints", "mask_notes", "warnings"), ListOf(Text())
+    ),
+    "frame_size": ListOf(_FRAME, 2),
+    "mask_model": Text(),
+    "mask_states": ListOf(Facts({})),
+    "mask_trust": ListOf(ListOf(Number("a number from 0 to 1e12", 0, 1e12), 3)),
+    "events": ListOf(_EVENT),
+    "model_sha256": _DIGEST,
+}
+"""What may be null, or not be there."""
 
 RUN = Facts(
     {
@@ -221,12 +218,12 @@ RUN = Facts(
                 "absolute_path": Nullable(File()),
                 "name": Text(),
                 "size_bytes": Nullable(_COUNT),
-                "sha256": Nullable(Text("[0-9a-f]{64}", "a SHA-256")),
+                "sha256": Nullable(_DIGEST),
                 "width": _FRAME,
                 "height": _FRAME,
                 "frames": Nullable(_COUNT),
                 "rate": Nullable(_RATE),
-                **{name: Nullable(Text()) for name in _WORDS},
+                **dict.fromkeys(_WORDS, Nullable(Text())),
             },
             frozenset({"absolute_path", "width", "height", "frames", "rate", *_WORDS}),
         ),
@@ -235,34 +232,21 @@ RUN = Facts(
             {"used": _COUNT, "bad": Nullable(_COUNT), "doubtful": Nullable(_COUNT)},
             frozenset({"bad", "doubtful"}),
         ),
-        "frame_size": Nullable(ListOf(_FRAME, 2)),
-        "components": Nullable(_COUNT),
-        "mask_model": Nullable(Text()),
-        "mask_states": Nullable(ListOf(Facts({}))),
-        "mask_shake_pixels": Nullable(_COUNT),
-        "events": Nullable(ListOf(_EVENT)),
-        "stages_s": Nullable(Facts({})),
-        "peak_memory_bytes": Nullable(_COUNT),
         "cutoff": Nullable(Number("a number from -1e9 to 1e9", -1e9, 1e9)),
         "scene_change": Nullable(Facts({"first_frame": _FRAME, "first_time_s": _SECONDS})),
         "bad_frames": ListOf(Facts({"frame": _FRAME, "time_s": _SECONDS, "reason": Text()})),
         "model": File(),
-        "model_sha256": Nullable(Text("[0-9a-f]{64}", "a SHA-256")),
-        "mask_trust": Nullable(ListOf(ListOf(Number("a number from 0 to 1e12", 0, 1e12), 3))),
-        **{name: Nullable(Facts({})) for name in _OBJECTS},
-        **{name: Nullable(ListOf(Text())) for name in _TEXTS},
+        **{name: Nullable(rule) for name, rule in _OPTIONAL.items()},
     },
-    frozenset({"model", "model_sha256", "directory", *_SHOWN, *_OBJECTS, *_TEXTS}),
+    frozenset({"model", "directory", *_OPTIONAL}),
 )
 """Of `bgsub run` and `bgsub apply`."""
-
-_COMMAND = Choice(("run", "apply"))
 
 
 def check_facts(manifest: Any) -> dict[str, Any]:
     """Return a manifest if it is one; raise UsageError, which names what is wrong."""
     found: dict[str, Any] = _BASE.read("", manifest)
-    if found.get("command", "run") in _COMMAND.names:
+    if found.get("command", "run") in {"run", "apply"}:
         try:
             RUN.read("", found)
         except OutputError as error:

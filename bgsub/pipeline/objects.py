@@ -51,11 +51,7 @@ def object_facts(found: Recorded, feedback: Feedback | None) -> dict[str, Any]:
 
 
 class ObjectsOutput(Sink):
-    """A sink that follows the objects of the masks, and writes their tables into a folder.
-
-    The `listeners` are called for every frame, in order, with its objects in pixels of the mask;
-    these are known some frames later.
-    """
+    """Follows the objects of masks into tables; `listeners` hear of a frame's some later."""
 
     needs = frozenset({"mask", "scores"})
 
@@ -67,16 +63,14 @@ class ObjectsOutput(Sink):
         options: RunOptions,
         watched: ObjectOptions,
     ) -> None:
-        size = source.input_size
-        region = options.source.roi or (0, 0, *size)
-        view = View(size, region, (source.layout.width, source.layout.height))
+        size, layout = source.input_size, source.layout
+        view = View(size, options.source.roi or (0, 0, *size), (layout.width, layout.height))
         rate = float(source.rate or 25)
         self._recorder = ObjectRecorder(folder, view, rate=rate, options=watched)
         self._folder, self._scene = folder, scene
         self._score_level = 0 if scene.segmenter is None else scene.segmenter.score_level
         self.feedback = given_feedback(options, size)
         self.listeners: list[Callable[[list[Observation]], None]] = []
-        self._end_s = 0.0
 
     def prepare(self, frame: SceneFrame) -> list[Detection]:
         """Find the regions of the mask of a frame."""
@@ -91,7 +85,6 @@ class ObjectsOutput(Sink):
 
     def write(self, frame: SceneFrame, prepared: list[Detection]) -> None:
         """Link what was found to the objects of the frames before."""
-        self._end_s = frame.time_s
         picture = frame.seen if prepared else None
         self._announce(self._recorder.add(frame.number, frame.time_s, prepared, picture))
 
@@ -109,8 +102,8 @@ class ObjectsOutput(Sink):
         recorder, found = self._recorder, self._recorder.finish(events)
         if self.feedback is None:
             return found
-        region, options = recorder.view.region, recorder.options
-        return drop_alike(self._folder, found, self.feedback, region, options, events, self._end_s)
+        region, options, end_s = recorder.view.region, recorder.options, recorder.end_s
+        return drop_alike(self._folder, found, self.feedback, region, options, events, end_s)
 
     def abort(self) -> None:
         """Close the file that was begun; its folder is removed with it."""

@@ -8,25 +8,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgsub.errors import InputError, cannot_write
-from bgsub.pipeline.advice import (
-    camera_hints,
-    damage_findings,
-    describe_outliers,
-    mask_hints,
-    sight_findings,
-    spans,
-)
+from bgsub.errors import InputError
+from bgsub.pipeline import advice
+from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import output_name
-from bgsub.pipeline.manifest import (
-    SCHEMA_VERSION,
-    Stopwatch,
-    check_facts,
-    load_manifest,
-    peak_memory,
-    recorded_path,
-    versions,
-)
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.results import ResultsDirectory
 from bgsub.version import __version__
@@ -87,7 +72,7 @@ class RunResult:
         """
         from bgsub.page.films import read_frame
 
-        footage = recorded_path(self.manifest, self.manifest["input"]["path"])
+        footage = manifests.recorded_path(self.manifest, self.manifest["input"]["path"])
         return read_frame(self.out, self.manifest, number, footage)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -147,37 +132,40 @@ def load_results(folder: str | os.PathLike[str]) -> RunResult:
         If it holds no finished results of a run.
     """
     path = Path(folder)
-    manifest = load_manifest(path)
+    manifest = manifests.load_manifest(path)
     if manifest.get("command", "run") not in {"run", "apply"}:
         message = f"{path}: was written by bgsub {manifest['command']}"
         raise InputError(f"{message}; name a folder that bgsub run or bgsub apply wrote")
-    texts = [list(manifest.get(name) or []) for name in ("findings", "hints", "warnings")]
-    return RunResult(path.parent if path.is_file() else path, manifest, *texts)
+    return _result(path.parent if path.is_file() else path, manifest)
+
+
+def _result(out: Path, manifest: dict[str, Any]) -> RunResult:
+    texts = (list(manifest.get(name) or []) for name in ("findings", "hints", "warnings"))
+    return RunResult(out, manifest, *texts)
 
 
 def finish(
     outputs: FrameOutputs,
     table: ErrorTable | None,
-    watch: Stopwatch,
+    watch: manifests.Stopwatch,
     facts: dict[str, Any],
     fit_hints: Iterable[str] = (),
 ) -> RunResult:
-    """Write the tables, and the manifest last; there is no table where no frame was fitted.
-
-    It records all options, so that the run can be repeated.
-    """
+    """Write the tables, and the manifest last; no table where no frame was fitted."""
     source, options = outputs.source, outputs.options
     with watch.stage("plot"):
         events = [] if table is None else _write_errors(outputs, table)
         facts |= outputs.facts() | outputs.object_facts(events)
     used = facts.get("frames_passed", 0) if table is None else int(table.frames.size)
     errors, standing_out = _error_facts(table, events)
-    findings = sight_findings(standing_out, facts, 0 if table is None else used)
+    findings = advice.sight_findings(standing_out, facts, 0 if table is None else used)
     findings += [facts[name]["summary"] for name in ("objects", "feedback") if name in facts]
     is_fitted, on_bad = facts["command"] == "run", options.source.on_bad_frame
-    findings += damage_findings(facts, source.decoded, on_bad, is_fitted=is_fitted)
-    hints = [*camera_hints(outputs.camera, facts), *fit_hints]
-    hints += mask_hints(outputs.statistics, outputs.scene.threshold)
+    findings += advice.damage_findings(facts, source.decoded, on_bad, is_fitted=is_fitted)
+    hints = [*advice.camera_hints(outputs.camera, facts), *fit_hints]
+    segmenter = outputs.scene.segmenter
+    threshold = None if segmenter is None else segmenter.threshold
+    hints += advice.mask_hints(outputs.statistics, threshold)
     frames = {
         "decoded": source.decoded,
         "bad": len(source.bad_frames),
@@ -185,7 +173,7 @@ def finish(
         "used": used,
     }
     manifest = {
-        "schema_version": SCHEMA_VERSION,
+        "schema_version": manifests.SCHEMA_VERSION,
         "bgsub_version": __version__,
         "options": options.to_json(),
         "seed": options.seed,
@@ -196,8 +184,8 @@ def finish(
         "findings": findings,
         "hints": hints,
         "stages_s": watch.seconds,
-        "peak_memory_bytes": peak_memory(),
-        "versions": versions(),
+        "peak_memory_bytes": manifests.peak_memory(),
+        "versions": manifests.versions(),
     }
     return commit(outputs.results, manifest, watch, with_page="report" in options.outputs)
 
@@ -211,11 +199,11 @@ def _write_errors(outputs: FrameOutputs, table: ErrorTable) -> list[Event]:
     if "errors" in options.outputs:
         write_csv(table, results.stage("errors.csv"))
     if "plot" in options.outputs:
-        from bgsub.report.plots import render_errors, write_plot  # which imports matplotlib
+        from bgsub.report.plots import render_errors  # which imports matplotlib
 
         title = outputs.source.name
         data = render_errors(table, events, title=title, plot_format=options.plot_format)
-        write_plot(results.stage(output_name("plot", options)), data)
+        results.write(output_name("plot", options), data)
     return events
 
 
@@ -228,40 +216,33 @@ def _error_facts(table: ErrorTable | None, events: list[Event]) -> tuple[dict[st
 
     outliers, change = int(outlier_frames(table).sum()), table.scene_change
     first = None if change is None else change.first_frame
+    after = int(table.outliers.sum()) - outliers
     facts = {
-        "frames": {
-            "outliers": outliers,
-            "after_scene_change": int(table.outliers.sum()) - outliers,
-        },
+        "frames": {"outliers": outliers, "after_scene_change": after},
         "cutoff": table.cutoff,
         "events": [asdict(event) for event in events],
         "scene_change": change and {"first_frame": first, "first_time_s": change.first_time},
     }
-    return facts, describe_outliers(events, outliers, table.frames.size, first)
+    return facts, advice.describe_outliers(events, outliers, table.frames.size, first)
 
 
 def commit(
-    results: ResultsDirectory, manifest: dict[str, Any], watch: Stopwatch, *, with_page: bool
+    results: ResultsDirectory,
+    manifest: dict[str, Any],
+    watch: manifests.Stopwatch,
+    *,
+    with_page: bool,
 ) -> RunResult:
-    """Write the page, if it is asked for, and the manifest, and put all results in place.
-
-    A manifest that could not be read again is refused before.
-    """
-    manifest = check_facts(manifest)
+    """Write the page if asked for, check the manifest, and put all results in place."""
+    manifest = manifests.check_facts(manifest)
     if with_page:
         from bgsub.page.pages import encode_page, make_page
 
         path = results.stage("report.html")
         with watch.stage("report"):
             page = make_page(path.parent, manifest, path)
-            try:
-                path.write_bytes(encode_page(page.html))
-            except OSError as error:
-                advice = "free some space or choose another folder with --out"
-                raise cannot_write(results.path / path.name, error, advice) from error
-    manifest = results.commit(manifest)
-    texts = [list(manifest[name]) for name in ("findings", "hints", "warnings")]
-    return RunResult(results.path, manifest, *texts)
+            results.write(path.name, encode_page(page.html))
+    return _result(results.path, results.commit(manifest))
 
 
 def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any]:
@@ -283,7 +264,7 @@ def source_facts(source: FrameSource, identity: dict[str, Any]) -> dict[str, Any
             {"frame": bad.number, "time_s": round(bad.time_s, 6), "reason": bad.reason}
             for bad in source.bad_frames
         ],
-        "doubtful_frames": spans(source.doubtful_frames),
+        "doubtful_frames": advice.spans(source.doubtful_frames),
         "warnings": list(source.warnings),
     }
 
@@ -292,7 +273,7 @@ def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
     """Describe how the fit went."""
     from bgsub.robustpca.trpca import TRPCA
 
-    estimator = fit.estimator
+    estimator, gram = fit.estimator, fit.gram
     of_trpca: dict[str, Any] = {}
     if isinstance(estimator, TRPCA):
         of_trpca = {
@@ -311,9 +292,7 @@ def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
         "inliers": int(fit.support.sum()),
         "error_location": estimator.error_location_,
         "error_scale": estimator.error_scale_,
-        "gram_blocks": None
-        if fit.gram is None
-        else {"all": fit.gram.blocks, "cut": fit.gram.cut_blocks},
+        "gram_blocks": gram and {"all": gram.blocks, "cut": gram.cut_blocks},
         "threshold": None if model is None else model.threshold,
         "fit_warnings": list(fit.notes),
     }

@@ -27,7 +27,6 @@ from bgsub.video.sink import QueuedSink, open_sink
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
-    from bgsub.fit.frame_fit import FrameFit
     from bgsub.outliers.events import Event
     from bgsub.pipeline.activity import ActivityOutput
     from bgsub.pipeline.objects import ObjectsOutput
@@ -174,7 +173,8 @@ class FrameOutputs:
             self._abort()
             raise
         if any(video.needs & {"mask", "scores"} for video in self._videos.values()):
-            self.statistics, self.camera = MaskStatistics(scene.n_inside), CameraWatch()
+            inside = scene.layout.pixels if scene.inside is None else np.count_nonzero(scene.inside)
+            self.statistics, self.camera = MaskStatistics(int(inside)), CameraWatch()
             self.sinks += [self.statistics, self.camera]
 
     def _open_tables(self, watched: ObjectOptions | None) -> None:
@@ -238,10 +238,7 @@ class FrameOutputs:
     def write(
         self, blocks: Iterable[FrameBlock], total: int | None, progress: ProgressCallback
     ) -> None:
-        """Pass the frames of some blocks to all sinks, if there are any, and finish these.
-
-        Files are finished side by side; each is read again and its frames are counted.
-        """
+        """Pass frames to all sinks, and finish these side by side; each file is read again."""
         needs: set[Need] = set().union(*(sink.needs for sink in self.sinks))
         loop = Loop(self.scene, self._workers, needs, self.options.still_objects)
         stage = "write" if self.sinks else "errors"
@@ -275,12 +272,10 @@ class FrameOutputs:
             "foreground": frame.layout.to_bgr(front) if front.ndim == 1 else front,
             "mask": frame.mask,
         }
-        text = f"frame {frame.number}   {frame.time_s:.2f} s"
-        if score is None:
+        text, model = f"frame {frame.number}   {frame.time_s:.2f} s", self.scene.background
+        if score is None or model is None:
             return Preview(panels, text)
-        model = self.scene.background
-        is_outlier = model is not None and bool(score > model.cutoff)
-        return Preview(panels, f"{text}   score {score:z.1f}", is_outlier)
+        return Preview(panels, f"{text}   score {score:z.1f}", bool(score > model.cutoff))
 
     def facts(self) -> dict[str, Any]:
         """Return what was made of the frames, as JSON values for run.json."""
@@ -299,7 +294,9 @@ class FrameOutputs:
         segmenter, masks = self.scene.segmenter, self.statistics
         if segmenter is not None and masks is not None:
             facts |= {"min_area": segmenter.min_area, "mask_model": segmenter.name}
-            facts |= {**self.scene.facts, "mask_share": round(masks.mean_share, 6)}
+            local = self.scene.local
+            facts |= {"mask_notes": []} if local is None else local.facts()
+            facts["mask_share"] = round(masks.mean_share, 6)
             facts |= {"mask_frames": masks.frames, "empty_masks": masks.empty}
             if masks.confidence:
                 facts["mask_trust"] = [list(one) for one in masks.confidence]
@@ -308,10 +305,7 @@ class FrameOutputs:
         return facts
 
     def object_facts(self, events: Sequence[Event]) -> dict[str, Any]:
-        """Write the tables of objects, where any are followed, and return what was found.
-
-        The events are those of whole frames.
-        """
+        """Write the tables of objects, with events of whole frames, and return what was found."""
         if self.objects is None:
             return {}
         from bgsub.pipeline.objects import object_facts
@@ -322,24 +316,8 @@ class FrameOutputs:
         return object_facts(found, self.objects.feedback)
 
 
-def write_spectrum(
-    results: ResultsDirectory, fit: FrameFit, options: RunOptions, title: str
-) -> None:
-    """Draw spectrum.png, if it is asked for."""
-    if "spectrum" in options.outputs and fit.rank is not None:
-        from bgsub.report.plots import render_spectrum, write_plot
-
-        used = fit.estimator.n_components
-        data = render_spectrum(fit.rank, used, title=title, plot_format=options.plot_format)
-        write_plot(results.stage(output_name("spectrum", options)), data)
-
-
 class Preview(NamedTuple):
-    """One picture of a preview: four panels by caption, all of one size, and a line above them.
-
-    An outlier has a red bar and the word OUTLIER, so that the mark does not rest on its colour
-    alone.
-    """
+    """A picture of a preview: four panels by caption, of one size; an outlier is named, too."""
 
     panels: dict[str, Bytes]
     text: str

@@ -26,6 +26,8 @@ _REPLACED = "replaced"
 
 MANIFEST = "run.json"
 
+_ADVICE = "free some space or choose another folder with --out"
+
 Facts = dict[str, int | str]
 """Of an output: ``bytes``, ``sha256`` and, of a folder, the number of its ``pictures``."""
 
@@ -48,19 +50,12 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def is_output_name(name: str) -> bool:
-    """Return whether a command of bgsub writes a file or a folder of pictures of that name.
-
-    A run.json names what a run with --force may remove. Anybody may have put it there, so that
-    nothing but these names counts; a command that writes another one has to add it here.
-    """
+    """Return whether bgsub writes that name: --force trusts no other name in a run.json."""
     return _OURS.fullmatch(name) is not None
 
 
 def earlier_outputs(path: Path) -> dict[str, Facts]:
-    """Read what the manifest in a folder says that an earlier run wrote.
-
-    OutputError if that file is not one of ours.
-    """
+    """Read what the run.json in a folder says was written; OutputError if it is not one of ours."""
     foreign = (
         f"{path / MANIFEST}: was not written by this version of bgsub; move it away or choose "
         "another --out"
@@ -136,11 +131,12 @@ def check_unchanged(path: Path, facts: Facts) -> None:
 def _is_picture(path: Path, pictures: int) -> bool:
     """Return whether a file is one of so many images or models, or of a Zarr array."""
     if path.parent.suffix == ".zarr":
-        return bool(_CHUNK.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
-    match = _PICTURE.fullmatch(path.name)
-    number = int(match[1]) if match and len(match[1]) < 20 else 0
-    names = {f"{number:06d}.png", f"{number:04d}.npz"}
-    is_named = 1 <= number <= pictures and path.name in names
+        is_named = _CHUNK.fullmatch(path.name) is not None
+    else:
+        match = _PICTURE.fullmatch(path.name)
+        number = int(match[1]) if match and len(match[1]) < 20 else 0
+        names = {f"{number:06d}.png", f"{number:04d}.npz"}
+        is_named = 1 <= number <= pictures and path.name in names
     return is_named and path.is_file() and not path.is_symlink()
 
 
@@ -160,11 +156,8 @@ class ResultsDirectory:
     def __init__(self, path: Path, names: list[str], *, force: bool = False) -> None:
         unknown = [name for name in names if not is_output_name(name)]
         if unknown:
-            message = f"{unknown[0]!r} is not among the names of bgsub.pipeline.results"
-            raise ValueError(message)
-        self.path = path
-        self._names = names
-        self._force = force
+            raise ValueError(f"{unknown[0]!r} is not among the names of bgsub.pipeline.results")
+        self.path, self._names, self._force = path, names, force
         self._made: list[Path] = []
         self._held = contextlib.ExitStack()
         self._is_in_place = False
@@ -226,6 +219,13 @@ class ResultsDirectory:
         """Return the temporary path under which an output is to be written."""
         return self._claim.path / name
 
+    def write(self, name: str, data: str | bytes) -> None:
+        """Write an output; OutputError if that fails."""
+        try:
+            self.stage(name).write_bytes(data.encode() if isinstance(data, str) else data)
+        except OSError as error:
+            raise cannot_write(self.path / name, error, _ADVICE) from error
+
     def commit(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Rename all staged outputs, and write the manifest last.
 
@@ -250,8 +250,7 @@ class ResultsDirectory:
             _put_in_place(self.path, self._claim.path, self._names, self._earlier)
             self._is_in_place = True
         except OSError as error:
-            advice = "free some space or choose another folder with --out"
-            raise cannot_write(self.path, error, advice) from error
+            raise cannot_write(self.path, error, _ADVICE) from error
         return whole
 
 
@@ -262,17 +261,13 @@ def is_complete(path: Path) -> bool:
 
 def has_results(path: Path) -> bool:
     """Return whether a folder holds complete results; what a killed run finished is put there."""
-    if not (path / MANIFEST).is_file() and any(path.glob(f".bgsub-partial-*/{_REPLACED}")):
+    if not is_complete(path) and any(path.glob(f".bgsub-partial-*/{_REPLACED}")):
         recover(path)
-    return (path / MANIFEST).is_file()
+    return is_complete(path)
 
 
 def recover(path: Path) -> None:
-    """Clear up what killed runs left in a results folder, and say so.
-
-    Results that were whole and about to be put in place are; all else is removed. What another
-    process is working on, or another user left, stays.
-    """
+    """Put whole results of killed runs in place, remove what else these left, and say so."""
     if not path.is_dir():
         return
     with alone_in(path) as is_alone:
@@ -301,13 +296,15 @@ def _finish(path: Path, left: Claim) -> bool:
     return True
 
 
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path):
+        raise OutputError(f"{path}: has appeared meanwhile; move it away")
+
+
 def _put_in_place(
     path: Path, staging: Path, names: Iterable[str], earlier: Mapping[str, Facts]
 ) -> None:
-    """Exchange results for those that are whole in another folder; goes on where a kill ended it.
-
-    If that cannot be done, it raises, and all is as it was before.
-    """
+    """Exchange results for whole ones, even where a kill ended it; undo all if that fails."""
     replaced = staging / _REPLACED
     replaced.mkdir(exist_ok=True)
     sync(staging)
@@ -339,8 +336,3 @@ def _put_in_place(
         with contextlib.suppress(OSError):
             replaced.rmdir()
         raise
-
-
-def _check_free(path: Path) -> None:
-    if os.path.lexists(path):
-        raise OutputError(f"{path}: has appeared meanwhile; move it away")

@@ -12,25 +12,14 @@ from typing import TYPE_CHECKING, Any
 from bgsub.errors import BgsubWarning
 from bgsub.fit.memory import Plan
 from bgsub.fit.store import FrameBlock, FrameStore, decoded_blocks
-from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions
+from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions, no_progress
+from bgsub.pipeline import inputs
 from bgsub.pipeline.advice import damage_findings, fit_hints, fit_notes
-from bgsub.pipeline.inputs import (
-    Stretch,
-    StrPath,
-    fitted_at_most,
-    load_for,
-    model_for,
-    needs_fit,
-    needs_objects,
-    no_progress,
-    open_input,
-    output_names,
-    plan_run,
-)
+from bgsub.pipeline.inputs import Stretch, StrPath
 from bgsub.pipeline.loop import Loop
 from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.outcome import RunResult, finish, fit_facts, source_facts
-from bgsub.pipeline.outputs import FrameOutputs, write_spectrum
+from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.results import ResultsDirectory
 from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
 from bgsub.runtime.threads import Workers
@@ -60,7 +49,7 @@ def run(
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
     with (
-        ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
+        ResultsDirectory(Path(out), inputs.output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
         source = _opened(footage, options, workers)
@@ -71,8 +60,12 @@ def run(
         workers.load("importlib.metadata")  # for run.json
         with _learned(source, footage, options, workers, progress, watch, stretch) as learned:
             fit, scene = learned.fit, learned.scene
-            if fit is not None:
-                write_spectrum(results, fit, options, source.name)
+            if fit is not None and fit.rank is not None and "spectrum" in options.outputs:
+                from bgsub.report.plots import render_spectrum
+
+                used, kind = fit.estimator.n_components, options.plot_format
+                data = render_spectrum(fit.rank, used, title=source.name, plot_format=kind)
+                results.write(inputs.output_name("spectrum", options), data)
             if "model" in options.outputs and scene.background is not None:
                 scene.background.save(results.stage("model.npz"))
             with (
@@ -124,19 +117,19 @@ def apply(
 
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
-    model = load_for(model_path, options)
+    model = inputs.load_for(model_path, options)
     if model.local is None:
         idle = [options.as_given(name) for name in options.changed() & OF_LOCAL]
         if idle:
             message = f"a model whose masks are the formula's makes nothing of {', '.join(idle)}"
             warnings.warn(message, BgsubWarning, stacklevel=2)
     with (
-        ResultsDirectory(Path(out), output_names(options), force=options.force) as results,
+        ResultsDirectory(Path(out), inputs.output_names(options), force=options.force) as results,
         Workers(options.threads, options.jobs) as workers,
     ):
-        source = open_input(footage, options, like=model)
+        source = inputs.open_input(footage, options, like=model)
         watched = _object_options(options, source)
-        model = model_for(model, source, model_path)
+        model = inputs.model_for(model, source, model_path)
         scene = saved_scene(model, options, source.layout)
         identity = workers.submit(input_identity, footage)
         scores = FrameScores(scene, workers)
@@ -235,13 +228,9 @@ def fit_errors(
         with _learned(source, footage, options, workers, progress or no_progress) as learned:
             for _ in learned.blocks():
                 pass
-    fit, scores = learned.fit, learned.scores
-    if fit is None or scores is None:
+    if learned.scores is None:
         raise RuntimeError("errors of frames that are not fitted")
-    notes = fit_notes(fit)
-    if not fit.converged:
-        notes.append("the fit did not converge: the errors are not the final ones")
-    return _frame_errors(source, scores, options, notes, is_fitted=True)
+    return _frame_errors(source, learned.scores, options, learned.fit)
 
 
 def model_errors(
@@ -270,27 +259,25 @@ def model_errors(
     from bgsub.pipeline.scoring import FrameScores
 
     options, progress = options or RunOptions(), progress or no_progress
-    model = load_for(model_path, options)
+    model = inputs.load_for(model_path, options)
     with Workers(options.threads, options.jobs) as workers:
-        source = open_input(footage, options, like=model)
-        model = model_for(model, source, model_path)
+        source = inputs.open_input(footage, options, like=model)
+        model = inputs.model_for(model, source, model_path)
         scores, done = FrameScores(saved_scene(model, options), workers), 0
         for block in scores.blocks(decoded_blocks(source)):
             done += len(block.rows)
             progress("errors", done, source.frames_estimate)
-    return _frame_errors(source, scores, options, [], is_fitted=False)
+    return _frame_errors(source, scores, options, None)
 
 
 def _frame_errors(
-    source: FrameSource,
-    scores: FrameScores,
-    options: RunOptions,
-    notes: list[str],
-    *,
-    is_fitted: bool,
+    source: FrameSource, scores: FrameScores, options: RunOptions, fit: FrameFit | None
 ) -> FrameErrors:
     facts, on_bad = source_facts(source, {}), options.source.on_bad_frame
-    damage = damage_findings(facts, source.decoded, on_bad, is_fitted=is_fitted)
+    damage = damage_findings(facts, source.decoded, on_bad, is_fitted=fit is not None)
+    notes = [] if fit is None else fit_notes(fit)
+    if fit is not None and not fit.converged:
+        notes.append("the fit did not converge: the errors are not the final ones")
     return FrameErrors(scores.table(source), [*source.warnings, *damage, *notes])
 
 
@@ -312,21 +299,17 @@ class _Learned:
     def facts(self) -> dict[str, Any]:
         """Return how that went, for run.json."""
         plan = self.plan
-        memory = {
-            "limit_bytes": plan.limit,
-            "expected_bytes": plan.bytes,
-            "frames_kept": plan.storage,
-            "reason": plan.reason,
-        }
+        memory: dict[str, Any] = {"limit_bytes": plan.limit, "expected_bytes": plan.bytes}
+        memory |= {"frames_kept": plan.storage, "reason": plan.reason}
         facts = {"memory": memory, "fit_frames": int(self.store.fit_numbers.size)}
         return facts | ({} if self.fit is None else fit_facts(self.fit, self.scene.background))
 
 
 def _opened(footage: Footage, options: RunOptions, workers: Workers) -> FrameSource:
     """Open an input, while the libraries of a fit and of tracks begin to be imported."""
-    wanted = ["scipy.linalg"] * needs_fit(options) + ["scipy.optimize"] * needs_objects(options)
-    workers.load(*wanted)
-    return open_input(footage, options)
+    fits, follows = inputs.needs_fit(options), inputs.needs_objects(options)
+    workers.load(*["scipy.linalg"] * fits, *["scipy.optimize"] * follows)
+    return inputs.open_input(footage, options)
 
 
 @contextlib.contextmanager
@@ -342,18 +325,12 @@ def _learned(
     """Read the frames of an input, fit them if that is wanted, and learn their scene."""
     watch = watch or Stopwatch()
     borrowed = None if stretch is None else stretch.enter(source, footage, options)
-    plan = plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
-    fits = needs_fit(options)
+    plan = inputs.plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
+    fits = inputs.needs_fit(options)
+    kept: dict[str, Any] = {"seed": options.seed, "temp": options.temp, "borrowed": borrowed}
     with watch.stage("decode"):
-        store = FrameStore(
-            source,
-            plan,
-            seed=options.seed,
-            temp=options.temp,
-            progress=progress,
-            fitted=None if fits else fitted_at_most(options),
-            borrowed=borrowed,
-        )
+        fitted = None if fits else inputs.fitted_at_most(options)
+        store = FrameStore(source, plan, progress=progress, fitted=fitted, **kept)
     with store:
         fit = scores = None
         if fits:
@@ -372,7 +349,7 @@ def _learned(
 
 def _object_options(options: RunOptions, source: FrameSource) -> ObjectOptions | None:
     """Take the options of objects, where any are followed; in their regions something can be."""
-    if not needs_objects(options):
+    if not inputs.needs_objects(options):
         return None
     from bgsub.pipeline.objects import object_options
     from bgsub.tracking.regions import check_inside

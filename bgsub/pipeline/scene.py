@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,24 +47,9 @@ class LearnedScene:
     measured: NDArray[np.float64] | None = None
 
     @property
-    def n_inside(self) -> int:
-        """Pixels that can be foreground."""
-        return self.layout.pixels if self.inside is None else int(np.count_nonzero(self.inside))
-
-    @property
     def local(self) -> Scene | None:
         """Hypotheses of the background; None where masks are made without."""
         return None if self.segmenter is None else self.segmenter.scene
-
-    @property
-    def threshold(self) -> float | None:
-        """Grey levels above which a pixel is foreground, where masks have such a number."""
-        return None if self.segmenter is None else self.segmenter.threshold
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What was learned, as JSON values for run.json."""
-        return {"mask_notes": []} if self.local is None else self.local.facts()
 
     def background_of(self, frame: FrameView, shown: Shown | None) -> Bytes:
         """Return what the mask of a frame is cut against, (h, w, 3) BGR or (h, w) grey."""
@@ -105,10 +90,7 @@ def learn_scene(
     workers: Workers,
     progress: ProgressCallback,
 ) -> LearnedScene:
-    """Pass the fitted frames once, to everything that learns from them.
-
-    UsageError if there is a single one, of which nobody could say what is foreground.
-    """
+    """Pass the fitted frames once to all that learns from them; UsageError for a single one."""
     layout, total = source.layout, store.fit_numbers.size
     if total < 2:
         message = f"{source.name}: 1 frame is selected, but a background takes 2"
@@ -134,22 +116,12 @@ def learn_scene(
     scorer = None if scores is None else scores.finish()
     background = segmenter = None
     if learner is not None and fit is not None:
-        roi = options.source.roi
-        background = learner.finish(
-            store,
-            threshold=options.threshold,
-            geometry={
-                "input_size": list(source.input_size),
-                "roi": None if roi is None else list(roi),
-                "scale": options.source.scale,
-            },
-            facts={
-                "method": options.method,
-                "k": fit.estimator.n_components,
-                "seed": options.seed,
-                "name": source.name,
-            },
-        )
+        roi, scale = options.source.roi, options.source.scale
+        geometry = {"input_size": list(source.input_size), "roi": roi and list(roi), "scale": scale}
+        facts = {"method": options.method, "k": fit.estimator.n_components}
+        facts |= {"seed": options.seed, "name": source.name}
+        threshold = options.threshold
+        background = learner.finish(store, threshold=threshold, geometry=geometry, facts=facts)
         background = replace(background, scorer=scorer)
     if kind is not None:
         segmenter = kind.fit(
@@ -165,10 +137,7 @@ def learn_scene(
 def saved_scene(
     model: BackgroundModel, options: RunOptions, layout: Layout | None = None
 ) -> LearnedScene:
-    """Return the scene of a saved model, with masks drawn as the options say.
-
-    The layout is that of the frames, which may have chroma as well.
-    """
+    """Return a model's scene for frames of a layout, which may have chroma as well."""
     segmenter = saved_kind(model, options.threshold).saved(
         model, mask_options(options, float(model.geometry.get("scale", 1.0)))
     )

@@ -13,7 +13,6 @@ from bgsub.fit.store import FrameBlock
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.false_alarms import frame_scores
 from bgsub.outliers.frame_scorer import BATCH, FrameScorer
-from bgsub.outliers.scene_change import SceneChange
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
 from bgsub.video.source import FrameSource
@@ -113,15 +112,8 @@ class FrameScores:
             local=None if columns[4][0] is None else np.concatenate(columns[4]),
         )
         change = None if self._fit is None else self._fit.table.scene_change
-        return replace(table, scene_change=_confirmed(change, table))
-
-
-def _confirmed(change: SceneChange | None, table: ErrorTable) -> SceneChange | None:
-    """Return a change of the scene, unless the frames after it are ordinary in their own light.
-
-    Among frames that are fitted and are none of the run it is none of it either.
-    """
-    if change is None or not table.frames[0] < change.first_frame <= table.frames[-1]:
-        return None
-    after = table.frames >= change.first_frame
-    return change if table.outliers[after].mean() >= _STILL_DIFFERENT else None
+        # Among frames that are fitted and are none of the run it is none of it either.
+        if change is None or not numbers[0] < change.first_frame <= numbers[-1]:
+            return table
+        is_lasting = table.outliers[numbers >= change.first_frame].mean() >= _STILL_DIFFERENT
+        return replace(table, scene_change=change) if is_lasting else table

@@ -24,11 +24,8 @@ from bgsub.video.seek import glimpse
 from bgsub.video.selection import sample_rows
 from bgsub.video.source import Footage, open_source
 
-MOST_FRAMES = 300
-"""Frames that `bgsub background` looks at, at most."""
-
-_PICTURES = 70_000_000
-"""Bytes of these frames, unless a model takes more."""
+MOST_FRAMES = 300  # frames that `bgsub background` looks at, at most
+_PICTURES = 70_000_000  # bytes of these frames, unless a model takes more
 
 
 def empty_scene(
@@ -68,10 +65,7 @@ def empty_scene(
 
 
 def frames_looked_at(height: int, width: int) -> int:
-    """Return the number of frames that a picture of the empty scene is made of, at most.
-
-    More where they are small: they make the median of a place whose light flickers steadier.
-    """
+    """Return the most frames to look at: more of small ones, against flickering light."""
     return max(full_frames(height, width), min(MOST_FRAMES, _PICTURES // (3 * height * width)))
 
 

@@ -6,7 +6,6 @@ import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -19,10 +18,10 @@ from matplotlib.font_manager import findfont, get_font
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
-from bgsub.errors import cannot_write, plural
+from bgsub.errors import plural
 from bgsub.outliers.errors_table import PLACE, ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
-from bgsub.robustpca.rank import RankChoice
+from bgsub.robustpca.rank import LEAST_GAIN, RankChoice
 
 PlotFormat = Literal["png", "svg"]
 
@@ -33,6 +32,18 @@ ORANGE, SKY, BLACK, GREY = "#E69F00", "#56B4E9", "#000000", "#767676"
 _DARK, _LINE, _BORDER, _BORDER_WORDS = "#595959", "#404040", "#8a5fbf", "#5b3a8c"
 
 _DPI = 100
+_PLAIN = "{x:g}"  # ticks without powers of ten
+_TITLE_LETTERS = 60  # of a name; longer ones lose their middle
+_LOG_SPREAD = 6.0  # times the median: a higher error would flatten all else on a linear axis
+_MAX_MARKED_FRAMES = 150  # up to which each frame has a mark
+_TIME_STEPS = (
+    *(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
+    *(60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0),
+)
+_LABEL_DISTANCE = 0.016  # of the width of the axes
+_WORDS_SIZE = (0.18, 0.17)  # of the words about a lasting change, as shares of the axes
+_MOST_LINES = 40  # of borders by length alone
+_TICK = 0.04  # of the height of the axes: borders by length alone, where there are more
 
 
 def render(
@@ -60,19 +71,6 @@ def render(
     return file.getvalue()
 
 
-def _plain() -> FuncFormatter:
-    """Return what writes ticks without powers of ten."""
-    return FuncFormatter(lambda value, _: f"{value:g}")
-
-
-def write_plot(path: Path, data: bytes) -> None:
-    """Write the file of a figure; raises OutputError if that fails."""
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-
-
 def tidy(axes: Axes) -> None:
     """Leave the lines that a reader needs."""
     axes.grid(axis="y", color="#d9d9d9", linewidth=0.7)
@@ -81,10 +79,7 @@ def tidy(axes: Axes) -> None:
         axes.spines[side].set_visible(False)
 
 
-_TITLE_LETTERS = 60
-
-
-def _shown(name: str) -> str:
+def shown(name: str) -> str:
     """Return a name without its middle where it is long, and with boxes for unknown letters."""
     if len(name) > _TITLE_LETTERS:
         name = f"{name[: _TITLE_LETTERS - 15]}…{name[-14:]}"
@@ -95,11 +90,7 @@ def _shown(name: str) -> str:
 
 @dataclass(frozen=True)
 class Film:
-    """A film in segments, of whose frames and outliers a table of errors is a part, thinned out.
-
-    Borders are the frames at which segments begin, but the first, each with its reason; empty where
-    that is the length alone.
-    """
+    """A film in segments: its frames and outliers, and borders with reasons besides length."""
 
     frames: int
     outliers: int
@@ -135,7 +126,7 @@ def render_errors(
             figure.align_ylabels()
         lowest.set_xlabel("frame")
         lowest.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
-        lowest.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+        lowest.xaxis.set_major_formatter("{x:.0f}")
         for one in panels:
             tidy(one)
         _add_times(axes, table)
@@ -176,10 +167,6 @@ def _draw_cutoff(axes: Axes, level: float, label: str) -> None:
     axes.axhline(level, color="black", linewidth=1.2, linestyle=(0, (6, 3)), label=label)
 
 
-_LOG_SPREAD = 6.0
-"""A highest error this many times the median would flatten all else on a linear axis."""
-
-
 def _cutoff_rmse(table: ErrorTable) -> float:
     """Return the root mean square error per pixel, in grey levels, that stands for the cut-off.
 
@@ -215,7 +202,7 @@ def _set_error_axis(axes: Axes, rmse: NDArray[np.float64], line: float) -> None:
     bottom = max(float(rmse.min()), median / 10)
     axes.set_yscale("log")
     axes.set_ylim(bottom / 1.3, top * (top / bottom) ** 0.12)
-    axes.yaxis.set_major_formatter(_plain())
+    axes.yaxis.set_major_formatter(_PLAIN)
     # Of 2 to 9 between the powers of ten, 2 and 5 have a label.
     minor = FuncFormatter(lambda value, _: f"{value:g}" if f"{value:.0e}"[0] in "25" else "")
     axes.yaxis.set_minor_formatter(minor if np.log10(top / bottom) < 2.5 else NullFormatter())
@@ -232,10 +219,7 @@ def _draw_scores(axes: Axes, table: ErrorTable, local: NDArray[np.float64]) -> N
         axes.plot(table.frames, np.maximum(values, 1.0), color=color, linewidth=1.0, label=label)
     _draw_cutoff(axes, table.cutoff, f"cut-off {table.cutoff:.3g}")
     axes.set_ylabel("score")
-    axes.yaxis.set_major_formatter(_plain())
-
-
-_MAX_MARKED_FRAMES = 150
+    axes.yaxis.set_major_formatter(_PLAIN)
 
 
 def _draw_frames(axes: Axes, table: ErrorTable) -> None:
@@ -260,12 +244,6 @@ def _draw_frames(axes: Axes, table: ErrorTable) -> None:
         if marked.any():
             at = table.frames[marked], shown[marked]
             axes.plot(*at, marker=sign, color=color, label=label, **style)
-
-
-_TIME_STEPS = (
-    *(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0),
-    *(60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0),
-)
 
 
 def _add_times(axes: Axes, table: ErrorTable) -> None:
@@ -302,9 +280,6 @@ def _clock(seconds: float, step: float) -> str:
     return f"{hours}:{minutes:02d}:{tail}" if hours else f"{minutes}:{tail}"
 
 
-_LABEL_DISTANCE = 0.016  # of the width of the axes
-
-
 def _draw_events(axes: Axes, events: list[Event]) -> None:
     """Shade the events; where numbers would overlap, the higher peak keeps its own."""
     first, last = axes.get_xlim()
@@ -322,9 +297,6 @@ def _draw_events(axes: Axes, events: list[Event]) -> None:
         style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": 10, "fontweight": "bold"}
         at = min(max(x, 0.008), 0.992), 0.985
         axes.text(*at, str(event.number), transform=axes.transAxes, zorder=5, **style)
-
-
-_WORDS_SIZE = (0.18, 0.17)  # of the words about a lasting change, as shares of the axes
 
 
 def _draw_scene_change(axes: Axes, table: ErrorTable) -> None:
@@ -353,15 +325,8 @@ def _draw_scene_change(axes: Axes, table: ErrorTable) -> None:
     )
 
 
-_MOST_LINES = 40
-_TICK = 0.04  # of the height of the axes: borders by length alone, where there are more
-
-
 def _draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:
-    """Draw where segments begin, with the reason where it is another than the length.
-
-    Where there are many, lines would hide the curves: those without a reason are ticks.
-    """
+    """Draw where segments begin, with reasons; of many, those without one are ticks."""
     first, last = panels[0].get_xlim()
     before = -1.0
     look: dict[str, Any] = {"color": _BORDER, "linewidth": 1.0, "linestyle": (0, (2, 2))}
@@ -396,23 +361,15 @@ def _add_title(axes: Axes, title: str, table: ErrorTable, film: Film | None, eve
         frames, outliers = film.frames, film.outliers
     verb = "are outliers" if outliers > 1 else "is an outlier"
     found = f", {plural(events, 'event')}" if events else ""
-    text = f"{_shown(title)}: {outliers or 'none'} of {frames} frames {verb}{found}"
+    text = f"{shown(title)}: {outliers or 'none'} of {frames} frames {verb}{found}"
     style: dict[str, Any] = {"fontsize": 12, "fontweight": "bold", "parse_math": False}
     axes.set_title(text, loc="left", pad=10, **style)
 
 
 def render_spectrum(
-    choice: RankChoice,
-    used: int,
-    *,
-    title: str,
-    plot_format: PlotFormat = "png",
+    choice: RankChoice, used: int, *, title: str, plot_format: PlotFormat = "png"
 ) -> bytes:
-    """Draw the spectrum of the inliers and the sum that the rank maximises; return the file.
-
-    `used` is the k of the fit, which is that of the choice unless another was asked for. A PNG file
-    has 900 × 400 pixels.
-    """
+    """Draw the inliers' spectrum and the sum that the rank maximises, and the k that is `used`."""
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
@@ -424,17 +381,17 @@ def render_spectrum(
             gains = 100.0 * np.concatenate([[0.0], np.cumsum(choice.gains)])
             style: dict[str, Any] = {"color": GREY, "linewidth": 1.0, "linestyle": ":"}
             right.plot(np.arange(gains.size), gains, label="without the charge", **style)
-        charge = choice.least_gain * np.arange(1, choice.gains.size + 1)
+        charge = LEAST_GAIN * np.arange(1, choice.gains.size + 1)
         charged = 100.0 * (np.cumsum(choice.gains) - charge)
         _draw_curve(right, charged, choice.rank, used)
         right.autoscale(axis="y")
         right.set_xlabel("components")
         right.set_ylabel("less log error of held-out pixels, %")
-        share = f"{100.0 * choice.least_gain:g} %"
+        share = f"{100.0 * LEAST_GAIN:g} %"
         right.set_title(f"Sum of gains less {share} a component: highest wins", fontsize=10)
         words = f"rank {choice.rank} chosen"
         words += f", {used} used" if used != choice.rank else ""
-        figure.suptitle(f"{_shown(title)}: {words}", fontsize=11, parse_math=False)
+        figure.suptitle(f"{shown(title)}: {words}", fontsize=11, parse_math=False)
 
     return render(draw, (9.0, 4.0), plot_format)
 
@@ -449,7 +406,7 @@ def _draw_curve(axes: Axes, values: NDArray[np.float64], chosen: int, used: int)
     axes.plot(ranks, values, color=BLUE, marker="o", markersize=4, linewidth=1.0)
     if values.min() > 0.0 and values.max() > 20.0 * values.min():
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(_plain())
+        axes.yaxis.set_major_formatter(_PLAIN)
     else:
         axes.set_ylim(bottom=0.0)
     axes.axvline(chosen, color=VERMILLION, linewidth=1.2, label=f"chosen: {chosen}")

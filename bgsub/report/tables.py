@@ -9,6 +9,7 @@ import json
 import textwrap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from bgsub.errors import plural
@@ -19,8 +20,7 @@ from bgsub.video.selection import format_time
 
 Row = Mapping[str, Any]
 
-SCHEMA_VERSION = 1
-"""Of the JSON listings of events."""
+SCHEMA_VERSION = 1  # of the JSON listings of events
 
 _DIGITS = 4
 _LEAST_WIDTH = 8
@@ -40,13 +40,11 @@ _LATEX = str.maketrans(
     | {letter: f"\\{letter}" for letter in "&%$#_{}"}
 )
 
+_TRACKS_SHOWN = 8
+
 
 def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: Any) -> str:
-    """Return rows as "table", "csv", "json", "markdown" or "latex".
-
-    None is an empty cell; in CSV true and false are 1 and 0, and numbers have eight digits. The
-    JSON object says the facts besides its ``rows``.
-    """
+    """Return rows as "table", "csv", "json" (with facts), "markdown" or "latex"; None is empty."""
     if form == "table":
         return values_text(columns, rows)
     if form == "csv":
@@ -54,7 +52,7 @@ def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: A
     if form == "json":
         listing = {**facts, "rows": [{name: row[name] for name in columns} for row in rows]}
         return json.dumps(listing, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
-    cells, numbers = _cells(columns, rows), _are_numbers(columns, rows)
+    cells, numbers = _cells(columns, rows)
     if form == "markdown":
         return markdown_text([columns, *cells], numbers)
     header, *lines = (
@@ -66,14 +64,11 @@ def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: A
 
 
 def values_text(columns: Sequence[str], rows: Sequence[Row], *, width: int | None = None) -> str:
-    """Return columns for people, numbers to the right; those without any value are left out.
-
-    With a width, long words take several lines, with an empty one between the rows.
-    """
+    """Return the columns that hold values, for people; cells wrap if a width is given."""
     columns = [
         name for name in columns if not rows or any(row[name] not in {None, ""} for row in rows)
     ]
-    cells, numbers = _cells(columns, rows), _are_numbers(columns, rows)
+    cells, numbers = _cells(columns, rows)
     down = list(zip(columns, *cells, strict=True))
     widths = [max(map(len, column)) for column in down]
     room = None if width is None else width - 2 * (len(widths) - 1)
@@ -83,33 +78,22 @@ def values_text(columns: Sequence[str], rows: Sequence[Row], *, width: int | Non
     widths = _narrowed(widths, words, room)
     blocks = []
     for row in [columns, *cells]:
-        texts = [
-            textwrap.wrap(cell, most, break_on_hyphens=False) or [""]
-            for cell, most in zip(row, widths, strict=True)
-        ]
+        pairs = zip(row, widths, strict=True)
+        texts = [textwrap.wrap(cell, most, break_on_hyphens=False) or [""] for cell, most in pairs]
         together = itertools.zip_longest(*texts, fillvalue="")
         blocks.append("".join(_aligned(parts, widths, numbers) for parts in together))
     return "\n".join(blocks)
 
 
 def align(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
-    """Put cells under each other in columns, those of some columns to the right.
-
-    Examples
-    --------
-    >>> print(align([("name", "n"), ("a", "10")], [False, True]), end="")
-    name   n
-    a     10
-    """
+    """Put cells under each other in columns, those of some columns to the right."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "".join(_aligned(line, widths, right) for line in lines)
 
 
 def _aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
-    parts = [
-        cell.rjust(width) if to_right else cell.ljust(width)
-        for cell, width, to_right in zip(cells, widths, right, strict=True)
-    ]
+    columns = zip(cells, widths, right, strict=True)
+    parts = (f"{cell:{'>' if to_right else '<'}{width}}" for cell, width, to_right in columns)
     return "  ".join(parts).rstrip() + "\n"
 
 
@@ -140,8 +124,13 @@ def markdown_text(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in (header, rules, *rows))
 
 
-def _cells(columns: Sequence[str], rows: Sequence[Row]) -> list[list[str]]:
-    return [[_short(row[name]) for name in columns] for row in rows]
+def _cells(columns: Sequence[str], rows: Sequence[Row]) -> tuple[list[list[str]], list[bool]]:
+    """Return the texts of rows, and which columns hold numbers and nothing else."""
+    are_numbers = [
+        all(isinstance(row[name], (int, float)) or row[name] is None for row in rows)
+        for name in columns
+    ]
+    return [[_short(row[name]) for name in columns] for row in rows], are_numbers
 
 
 def _short(value: Any) -> str:
@@ -167,30 +156,17 @@ def _exact(value: Any) -> Any:
     return f"{value:.8g}" if isinstance(value, float) else value
 
 
-def _are_numbers(columns: Sequence[str], rows: Sequence[Row]) -> list[bool]:
-    """Find the columns that hold numbers and nothing else."""
-    return [
-        all(isinstance(row[name], (int, float)) or row[name] is None for row in rows)
-        for name in columns
-    ]
-
-
 def list_events(form: str, events: list[Event], table: ErrorTable, name: str) -> str:
     """Return events of frames as "table", "csv", "json", "frames" or "ffmpeg"."""
     if form == "table":
         header = ("event", "first", "last", "start", "end", "peak", "score", "flag")
         rows = [
             (
-                str(event.number),
-                str(event.first_frame),
-                str(event.last_frame),
-                format_time(event.start_s),
-                format_time(event.end_s),
-                str(event.peak_frame),
-                f"{event.peak_score:.1f}",
-                event.flag or "-",
+                *(str(number) for number in (e.number, e.first_frame, e.last_frame)),
+                *(format_time(e.start_s), format_time(e.end_s), str(e.peak_frame)),
+                *(f"{e.peak_score:.1f}", e.flag or "-"),
             )
-            for event in events
+            for e in events
         ]
         return align([header, *rows], [True] * len(header)) if rows else ""
     if form == "csv":
@@ -205,22 +181,18 @@ def list_events(form: str, events: list[Event], table: ErrorTable, name: str) ->
             "outliers": int(outlier_frames(table).sum()),
             "doubtful": int(table.doubts.sum()),
             "cutoff": table.cutoff,
-            "scene_change": None
-            if change is None
-            else {"first_frame": change.first_frame, "first_time_s": round(change.first_time, 6)},
+            "scene_change": change
+            and {"first_frame": change.first_frame, "first_time_s": round(change.first_time, 6)},
             "events": [_plain(event) for event in events],
         }
         return json.dumps(listing, indent=2, allow_nan=False) + "\n"
-    if form == "frames":
-        return _frames(events, table.frames.tolist())
-    return as_ffmpeg(events)
+    return _frames(form, events, table.frames.tolist())
 
 
 def list_sightings(form: str, events: Sequence[SceneEvent], name: str) -> str:
     """Return events of objects as "table", "csv", "json", "frames" or "ffmpeg"."""
     if form == "table":
-        columns = ("event", "kind", "first", "last", "start", "end", "peak", "area", "tracks")
-        rows = [
+        found = [
             {
                 "event": event.number,
                 "kind": event.kind,
@@ -235,39 +207,27 @@ def list_sightings(form: str, events: Sequence[SceneEvent], name: str) -> str:
             }
             for event in events
         ]
-        return values_text((*columns, "region"), rows) if rows else ""
+        return values_text(list(found[0]), found) if found else ""
     if form == "csv":  # by region with its name
-        if any(event.region is not None for event in events):
-            named = ([*event_row(event), event.region] for event in events)
-            return csv_text([*EVENT_COLUMNS, "region"], named)
-        return csv_text(EVENT_COLUMNS, map(event_row, events))
+        named = ["region"] * any(event.region is not None for event in events)
+        rows = ([*event_row(event), *(event.region for _ in named)] for event in events)
+        return csv_text([*EVENT_COLUMNS, *named], rows)
     if form == "json":
         listing = {"schema_version": SCHEMA_VERSION, "input": name}
         plain = {**listing, "events": [event.to_dict() for event in events]}
         return json.dumps(plain, indent=2, allow_nan=False) + "\n"
+    last = max((event.last_frame for event in events), default=0)
+    return _frames(form, events, range(1, last + 1))
+
+
+def _frames(form: str, events: Sequence[Event | SceneEvent], numbers: Sequence[int]) -> str:
+    """Return the frames of events, one a line, or a filter for ``ffmpeg -vf`` that leaves these."""
+    spans = [(event.first_frame, event.last_frame) for event in events]
     if form == "frames":
-        last = max((event.last_frame for event in events), default=0)
-        return _frames(events, range(1, last + 1))
-    return as_ffmpeg(events)
-
-
-def _frames(events: Sequence[Event] | Sequence[SceneEvent], numbers: Sequence[int]) -> str:
-    """Return the number of every frame in an event, one a line."""
-    spans = (
-        numbers[bisect_left(numbers, event.first_frame) : bisect_right(numbers, event.last_frame)]
-        for event in events
-    )
-    return "".join(f"{number}\n" for span in spans for number in span)
-
-
-def as_ffmpeg(events: Sequence[Event] | Sequence[SceneEvent]) -> str:
-    """Return a filter for ``ffmpeg -vf`` that leaves the frames of events and nothing else."""
-    # FFmpeg counts frames from 0.
-    parts = [f"between(n,{event.first_frame - 1},{event.last_frame - 1})" for event in events]
-    return f"select='{'+'.join(parts) or 0}',setpts=N/FRAME_RATE/TB\n"
-
-
-_TRACKS_SHOWN = 8
+        parts = (numbers[bisect_left(numbers, a) : bisect_right(numbers, b)] for a, b in spans)
+        return "".join(f"{number}\n" for part in parts for number in part)
+    terms = "+".join(f"between(n,{first - 1},{last - 1})" for first, last in spans)
+    return f"select='{terms or 0}',setpts=N/FRAME_RATE/TB\n"
 
 
 def _first_of(tracks: Sequence[int]) -> str:
@@ -278,18 +238,10 @@ def _first_of(tracks: Sequence[int]) -> str:
 
 
 def _plain(event: Event) -> dict[str, int | float | str]:
-    return {
-        "number": event.number,
-        "first_frame": event.first_frame,
-        "last_frame": event.last_frame,
-        "start_s": round(event.start_s, 6),
-        "end_s": round(event.end_s, 6),
-        "peak_frame": event.peak_frame,
-        "peak_time_s": round(event.peak_time_s, 6),
-        "peak_score": round(event.peak_score, 4),
-        "frames": event.n_frames,
-        "flag": event.flag,
-    }
+    plain = asdict(event)
+    for name, digits in {"start_s": 6, "end_s": 6, "peak_time_s": 6, "peak_score": 4}.items():
+        plain[name] = round(plain[name], digits)
+    return {"frames" if name == "n_frames" else name: value for name, value in plain.items()}
 
 
 def summary(events: list[Event], table: ErrorTable, name: str) -> str:

@@ -164,11 +164,10 @@ class AffineEstimator(Conventions):
         self._check_fitted()
         scores, k = np.asarray(scores, dtype=np.float64), len(self.components_)
         if scores.ndim != 2 or scores.shape[1] != k:
-            message = (
+            raise ValueError(
                 f"scores have shape {scores.shape}: a matrix of {k} columns is needed, "
                 "one for each component"
             )
-            raise ValueError(message)
         return np.asarray(self.center_ + scores @ self.components_)
 
     def reconstruct(self, X: NDArray[Any]) -> Floats:

@@ -25,13 +25,13 @@ _CONTAINERS = ("default", "pandas", "polars")
 _LARGEST = np.float64(1e70)
 
 # What parameters must be, wherever an estimator has them: integers from a number on, and numbers
-# above one (`tol`: from it on).
+# above 0 (`tol`: from it on).
 _INTEGERS = {
     "window": 2,
     **dict.fromkeys(("n_components", "n_init", "max_iter", "threads", "refresh"), 1),
     **dict.fromkeys(("n_fresh", "n_anneal", "max_removals"), 0),
 }
-_NUMBERS = {"tol": 0.0, "reweight_cutoff": 0.0, "lam": 0.0, "scale": 0.0, "growth": 1.0}
+_NUMBERS = {"tol", "reweight_cutoff", "lam", "scale"}
 
 
 class Conventions:
@@ -55,11 +55,10 @@ class Conventions:
         names = sorted(inspect.signature(type(self)).parameters)
         for name, value in parameters.items():
             if name not in names:
-                message = (
+                raise ValueError(
                     f"Invalid parameter {name!r} for estimator {self}. "
                     f"Valid parameters are: {names!r}."
                 )
-                raise ValueError(message)
             setattr(self, name, value)
         return self
 
@@ -70,12 +69,17 @@ class Conventions:
             if value is parameter.default or (isinstance(value, str) and value in words):
                 continue
             if name in _INTEGERS:
-                check_integer(name, value, _INTEGERS[name])
+                least, is_integer = _INTEGERS[name], isinstance(value, (int, np.integer))
+                is_right = is_integer and not isinstance(value, bool) and value >= least
+                rule = f"an integer of at least {least}"
             elif name in _NUMBERS:
-                check_number(name, value, _NUMBERS[name], strictly=name != "tol", words=words)
-            elif words:
-                message = f"{name}={value!r}: {' or '.join(map(repr, words))} is needed"
-                raise ValueError(message)
+                is_right = _is_number(value) and (value >= 0 if name == "tol" else value > 0)
+                rule = f"a number {'of at least' if name == 'tol' else 'above'} 0"
+                rule += "".join(f" or {word!r}" for word in words)
+            else:
+                is_right, rule = not words, " or ".join(map(repr, words))
+            if not is_right:
+                raise ValueError(f"{name}={value!r}: {rule} is needed")
         support_size(n_samples, getattr(self, "support_fraction", None))
 
     def __repr__(self) -> str:
@@ -99,13 +103,10 @@ class Conventions:
         )
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what `transform` and `fit_transform` return.
+        """Choose what `transform` and `fit_transform` return: "default", "pandas" or "polars".
 
-        Parameters
-        ----------
-        transform : {"default", "pandas", "polars"}, optional
-            An array, or a data frame whose columns are `get_feature_names_out`; None leaves it as
-            it is. Without a choice it is that of ``sklearn.set_config(transform_output=…)``.
+        An array, or a data frame whose columns are `get_feature_names_out`; None leaves it as it
+        is. Without a choice it is that of ``sklearn.set_config(transform_output=…)``.
         """
         if transform is not None:
             # The attribute that scikit-learn's `clone` takes along.
@@ -121,14 +122,12 @@ class Conventions:
         if input_features is not None:
             names = np.asarray(input_features, dtype=object)
             if not np.array_equal(getattr(self, "feature_names_in_", names), names):
-                message = "input_features is not equal to feature_names_in_"
-                raise ValueError(message)
+                raise ValueError("input_features is not equal to feature_names_in_")
             if len(names) != self.n_features_in_:
-                message = (
+                raise ValueError(
                     "input_features should have length equal to number of features "
                     f"({self.n_features_in_}), got {len(names)}"
                 )
-                raise ValueError(message)
         name = type(self).__name__.lower()
         return np.array([f"{name}{i}" for i in range(len(self.components_))], dtype=object)
 
@@ -157,8 +156,7 @@ class Conventions:
             theirs: Any = sys.modules.get("sklearn.exceptions")
             error = NotFittedError if theirs is None else theirs.NotFittedError
             name = type(self).__name__
-            message = f"This {name} instance is not fitted yet: call 'fit' with rows first"
-            raise error(message)
+            raise error(f"This {name} instance is not fitted yet: call 'fit' with rows first")
 
     def _forget(self) -> None:
         """Delete what an earlier fit has left."""
@@ -188,11 +186,10 @@ class Conventions:
             raise ValueError(_difference(names.tolist(), fitted.tolist()))
         matrix = check_matrix(X)
         if matrix.shape[1] != self.n_features_in_:
-            message = (
+            raise ValueError(
                 f"X has {matrix.shape[1]} features, but {estimator} is expecting "
                 f"{self.n_features_in_} features as input"
             )
-            raise ValueError(message)
         return matrix
 
 
@@ -232,35 +229,16 @@ def _difference(names: list[str], fitted: list[str]) -> str:
 # --- parameters and matrices --------------------------------------------------------------------
 
 
-def check_integer(name: str, value: Any, least: int) -> None:
-    """Raise ValueError unless a parameter is an integer of at least so much."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        message = f"{name}={value!r}: an integer of at least {least} is needed"
-        raise ValueError(message)
-
-
-def check_number(
-    name: str, value: Any, least: float, *, strictly: bool, words: tuple[str, ...] = ()
-) -> None:
-    """Raise ValueError unless a parameter is a number of at least, or strictly above, so much."""
-    if not _is_number(value) or not (value > least if strictly else value >= least):
-        rule = f"above {least:g}" if strictly else f"of at least {least:g}"
-        choices = "".join(f" or {word!r}" for word in words)
-        message = f"{name}={value!r}: a number {rule}{choices} is needed"
-        raise ValueError(message)
-
-
 def support_size(n_samples: int, support_fraction: float | None) -> int:
     """Return t, checked against ⌈n/2⌉ ≤ t ≤ n; None is ⌈n/2⌉."""
     least = (n_samples + 1) // 2
     if support_fraction is None:
         return least
     if not _is_number(support_fraction) or not 0.5 <= support_fraction <= 1.0:
-        message = (
+        raise ValueError(
             f"support_fraction={support_fraction!r}: t must be at least ⌈n/2⌉ = {least} and at "
             f"most n = {n_samples}, so a fraction from 0.5 to 1 is needed"
         )
-        raise ValueError(message)
     # Without the slack 0.55 · 200 would be rounded up to 111.
     return max(least, math.ceil(support_fraction * n_samples - 1e-9))
 
@@ -280,8 +258,7 @@ def check_matrix(X: Any) -> Any:
     if isinstance(X, ColumnReader) and not isinstance(X, np.ndarray):
         return X
     if hasattr(X, "toarray"):
-        message = "X is a sparse matrix, which centring would fill: give X.toarray()"
-        raise TypeError(message)
+        raise TypeError("X is a sparse matrix, which centring would fill: give X.toarray()")
     X = np.asarray(X)
     if X.ndim != 2 or X.size == 0:
         message = f"X has shape {X.shape}: a matrix with at least one row and one column is needed"
@@ -293,13 +270,11 @@ def check_matrix(X: Any) -> Any:
     if X.dtype == np.uint8:
         return X
     if np.issubdtype(X.dtype, np.complexfloating):
-        message = f"Complex data not supported: X has entries of type {X.dtype}"
-        raise ValueError(message)
+        raise ValueError(f"Complex data not supported: X has entries of type {X.dtype}")
     if X.dtype == np.object_:
         X = X.astype(np.float64)
     if not np.issubdtype(X.dtype, np.number):
-        message = f"X has entries of type {X.dtype}: real numbers are needed"
-        raise ValueError(message)
+        raise ValueError(f"X has entries of type {X.dtype}: real numbers are needed")
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     for rows in row_blocks(*X.shape):
@@ -307,9 +282,8 @@ def check_matrix(X: Any) -> Any:
         if not allowed.all():
             row, column = np.argwhere(~allowed)[0]
             value = str(X[rows][row, column]).replace("nan", "NaN")
-            message = (
+            raise ValueError(
                 f"X[{rows.start + row}, {column}] is {value}: "
                 f"every entry must be a finite number, of magnitude below {_LARGEST:g}"
             )
-            raise ValueError(message)
     return X

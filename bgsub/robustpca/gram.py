@@ -146,61 +146,42 @@ def gram_matrix(
     progress: Callable[[int, int], None] | None = None,
     apart: Sequence[slice] = (),
 ) -> Gram:
-    """Compute the Gram matrix of the median-centred rows of X.
+    """Compute the Gram matrix of the median-centred rows of X, which is never copied as a whole.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p) or ColumnReader
-        uint8 (exact result) or float32/float64 (products in float64). Never copied as a whole.
-    threads : int, optional
-        None is as many as a matrix product would take. The result does not depend on it: sums of
-        integers are exact, and those of others are added in one order.
-    progress : callable, optional
-        Called with the columns done and p after each block.
-    apart : sequence of slice, optional
-        Stretches of columns, in order, whose share of K is wanted too, at no cost.
+    Exact for uint8, products in float64 for float32 and float64. The result does not depend on the
+    threads (None is as many as a matrix product would take): sums of integers are exact, and those
+    of others are added in one order. `progress` is called with the columns done and p after each
+    block; the share of K of the stretches of columns `apart`, in order, is summed too, at no cost.
+    ValueError for NaN or infinite entries.
 
-    Raises
-    ------
-    ValueError
-        For NaN or infinite entries.
-
-    Notes
-    -----
     n²p/2 multiplications. Memory: 8n² bytes (twice that with a share), about 5·2²¹ for a block, and
     a tile's product for every thread.
     """
     reader = as_columns(X)
     n, p = reader.shape
-    values = np.zeros((n, n))
-    share = np.zeros((n, n)) if apart else None
+    sums = [np.zeros((n, n)) for _ in range(2 if apart else 1)]  # outside and inside of `apart`
     offset = np.empty(p, np.uint8 if reader.dtype == np.uint8 else np.float64)
-    tiles = _tiles(n)
-    blocks = _cut(n, p, apart)
-    cut_blocks = 0
+    # The upper triangle in tiles, the last ones smaller.
+    rows = min(max(-(-n // _TILES_ACROSS), _MIN_TILE_ROWS), TILE_ROWS)
+    tiles = list(combinations_with_replacement(slices(n, rows), 2))
+    blocks, cut_blocks = _cut(n, p, apart), 0
     with ThreadPool(None if threads is None else max(1, threads)) as pool:
         for part, is_apart in blocks:
             block = reader.columns(part.start, part.stop)
             pieces = _centred(block, offset[part], part.start, pool)
             cut_blocks += len(pieces) > 1
-            total = share if share is not None and is_apart else values
             for piece in pieces:
-                pool.map(partial(_add_product, total, piece), tiles)
+                pool.map(partial(_add_product, sums[is_apart], piece), tiles)
             if progress is not None:
                 progress(part.stop, p)
-    for total in (values,) if share is None else (values, share):
+    for total in sums:
         for upper, left in tiles:
             if upper != left:
                 total[left, upper] = total[upper, left].T
+    share = sums[1] if apart else None
     if share is not None:
-        values += share
-    return Gram(values, offset, p, cut_blocks, len(blocks), share)
-
-
-def _tiles(n: int) -> list[tuple[slice, slice]]:
-    """Cut the upper triangle of an n×n matrix into tiles, the last ones smaller."""
-    rows = min(max(-(-n // _TILES_ACROSS), _MIN_TILE_ROWS), TILE_ROWS)
-    return list(combinations_with_replacement(slices(n, rows), 2))
+        sums[0] += share
+    return Gram(sums[0], offset, p, cut_blocks, len(blocks), share)
 
 
 def _add_product(
@@ -234,8 +215,7 @@ def _centred(
     def find(strip: slice) -> None:
         if not is_integer and not np.isfinite(block[:, strip]).all():
             columns = f"columns {first + strip.start} to {first + strip.stop - 1}"
-            message = f"{columns} of X hold entries that are no finite numbers"
-            raise ValueError(message)
+            raise ValueError(f"{columns} of X hold entries that are no finite numbers")
         offset[strip] = column_median(block[:, strip])
 
     pool.map(find, strips)

@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 _MAX_RANK = 20
 """Most components that are looked for."""
 
-_LEAST_GAIN = 0.04
+LEAST_GAIN = 0.04
 """What a component must gain on the average: 4 % of the squared held-out error.
 
 On recordings the gains fall from tens of per cent to one or two within a few components and stay
@@ -82,18 +82,11 @@ _NOISE = 1e-9
 class RankChoice:
     """The rank of a scene, at least 1, and what it was chosen from.
 
-    Attributes
-    ----------
-    gains : ndarray of shape (K,)
-        What the components 1 to K gain, in natural logarithms, see the module; empty where nothing
-        could be measured.
-    held_out : ndarray of shape (K + 1,)
-        Root mean square per entry of what 0 to K components leave of held-out pixels; the median
-        over the frames.
-    spectrum : ndarray of shape (K,)
-        Standard deviation of the inliers per entry along their leading principal axes.
-    n_rows, n_inliers : int
-        Rows that were looked at, and the inliers among them.
+    `gains` (K,) are what the components 1 to K gain, in natural logarithms, see the module; empty
+    where nothing could be measured. `held_out` (K + 1,) is the root mean square per entry of what 0
+    to K components leave of held-out pixels, the median over the frames; `spectrum` (K,) the
+    standard deviation of the inliers per entry along their leading principal axes. `n_rows` were
+    looked at.
     """
 
     rank: int
@@ -103,7 +96,6 @@ class RankChoice:
     n_rows: int
     n_inliers: int
     reason: str
-    least_gain: float = _LEAST_GAIN
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON values."""
@@ -117,33 +109,21 @@ def choose_rank(
     gram: Gram | None = None,
     *,
     max_rank: int = _MAX_RANK,
-    least_gain: float = _LEAST_GAIN,
     support_fraction: float | None = None,
     random_state: int | np.random.Generator | None = None,
     threads: int = 1,
 ) -> RankChoice:
     """Choose the number of components of the rows of X by bi-cross-validation.
 
-    Rank 1 where there are too few rows or columns to choose from.
+    Rank 1 where there are too few rows or columns to choose from, and at most a quarter of the
+    rows. With the Gram matrix of X and its share of `share_for_rank` no pixel is read again; copies
+    of a row count as one for the limits, and are held out together. `support_fraction`,
+    `random_state` and `threads` are those of the trimmed fits that find the inliers, see
+    `bgsub.TRPCA`.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, p) or ColumnReader
-    gram : Gram, optional
-        Of X, if it is there already; with the share of `share_for_rank` no pixel is read again.
-        Copies of a row count as one for the limits, and are held out together.
-    max_rank : int
-        Most components; also at most a quarter of the rows.
-    least_gain : float
-        Share of the squared error of held-out pixels that each must gain.
-    support_fraction, random_state, threads
-        Of the trimmed fits that find the inliers, see `bgsub.TRPCA`.
-
-    Notes
-    -----
     At most 600 rows, evenly spaced, are looked at. With n' of them n'²p/2 operations and one pass
-    over half of the pixels (none with the share of a Gram matrix), and some trimmed fits to n'
-    rows: less than one fit altogether.
+    over half of the pixels (none with the share), and some trimmed fits to n' rows: less than one
+    fit altogether.
     """
     reader = as_columns(check_matrix(X))
     n, p = reader.shape
@@ -166,12 +146,13 @@ def choose_rank(
     first = _centred_gram(seen)
     halves = (first, _centred_gram(whole) - first)
     data = Gram(whole, np.zeros(0), p)
+    given = {"support_fraction": support_fraction, "random_state": random_state, "threads": threads}
     rank, found = 0, 1
     for _ in range(_MOST_ROUNDS):
         if found <= rank:
             break
         rank = found
-        inliers = _inliers(data, rank, support_fraction, random_state, threads)
+        inliers = _inliers(data, rank, **given)
         distinct = np.unique(copies[inliers]).size
         if distinct < _LEAST_ROWS:
             return _too_few(distinct, rows.size, inliers.size, p)
@@ -179,7 +160,8 @@ def choose_rank(
         errors = _held_out_errors(halves, inliers, copies[inliers], most)
         lengths, axes = _principal_scores(whole, inliers, most)
         gains = np.where(_vary(axes), _median_gains(errors), 0.0)
-        found = best_rank(gains, least_gain)
+        # The smallest k ≥ 1 with the largest sum of gains less what each must gain.
+        found = 1 + int(np.argmax(np.cumsum(gains - LEAST_GAIN))) if gains.size else 1
         logger.debug("inliers of rank %d: rank %d, gains %s", rank, found, np.round(gains, 3))
     return RankChoice(
         rank=found,
@@ -188,8 +170,7 @@ def choose_rank(
         spectrum=lengths / np.sqrt(inliers.size * p),
         n_rows=rows.size,
         n_inliers=inliers.size,
-        reason=_reason(found, gains, least_gain),
-        least_gain=least_gain,
+        reason=_reason(found, gains),
     )
 
 
@@ -207,29 +188,10 @@ def share_for_rank(n: int, p: int) -> list[slice]:
     return _half_bands(p, 0) if n <= _MOST_ROWS and p >= _BANDS else []
 
 
-def best_rank(gains: Floats, least_gain: float) -> int:
-    """Return the smallest k ≥ 1 with the largest sum of gains less k · `least_gain`."""
-    if gains.size == 0:
-        return 1
-    return 1 + int(np.argmax(np.cumsum(gains - least_gain)))
-
-
-def _inliers(
-    data: Gram,
-    rank: int,
-    support_fraction: float | None,
-    random_state: int | np.random.Generator | None,
-    threads: int,
-) -> Rows:
+def _inliers(data: Gram, rank: int, **given: Any) -> Rows:
     """Return the inliers of a trimmed fit with a few components more than so many."""
-    fit = TRPCA(
-        max(rank, min(rank + _FURTHER, data.n_samples // _ROWS_PER_COMPONENT)),
-        support_fraction=support_fraction,
-        tol=1e-4,
-        max_iter=200,
-        random_state=random_state,
-        threads=threads,
-    )
+    k = max(rank, min(rank + _FURTHER, data.n_samples // _ROWS_PER_COMPONENT))
+    fit = TRPCA(k, tol=1e-4, max_iter=200, **given)
     with warnings.catch_warnings():
         # Which rows are kept is all that matters here; the fit that follows warns for itself.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -254,13 +216,13 @@ def _vary(scores: Floats) -> NDArray[np.bool_]:
     return np.asarray(spread * np.sqrt(len(scores)) > _LEAST_SPREAD)
 
 
-def _reason(rank: int, gains: Floats, least_gain: float) -> str:
+def _reason(rank: int, gains: Floats) -> str:
     percent = [f"{100.0 * max(-np.expm1(-gain), 0.0):.1f} %" for gain in gains]
-    asked = f"{100.0 * least_gain:.0f} % is asked for"
+    asked = f"{100.0 * LEAST_GAIN:.0f} % is asked for"
     error = "of the squared error of held-out pixels"
     if gains.size == 0:
         return "there is no component to choose from"
-    if rank == 1 and gains[0] < least_gain:
+    if rank == 1 and gains[0] < LEAST_GAIN:
         return f"the first component explains {percent[0]} {error}, {asked}, but 1 is the least"
     if rank == gains.size:
         return f"component {rank} explains {percent[-1]} {error}; no more are looked for"

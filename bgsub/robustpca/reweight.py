@@ -19,7 +19,6 @@ maximum, so a single row of any size changes nothing but its own score.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,14 +44,6 @@ _EPS = float(np.finfo(float).eps)
 _SURE = 1e-9
 # Errors are roots of squares, so smaller ones have underflowed; and no score overflows with it.
 LEAST_SCALE = 1e-200
-
-
-class Reweighted(NamedTuple):
-    """PCA of the inliers, the refits done, and whether the inliers repeated."""
-
-    fit: Fit
-    rounds: int
-    converged: bool
 
 
 def leverages(
@@ -125,11 +116,12 @@ def robust_scores(errors: Floats, *, resolution: float = 0.0) -> Floats:
 
 def reweight(
     space: Space, fit: Fit, n_components: int, *, cutoff: float = REWEIGHT_CUTOFF
-) -> Reweighted:
+) -> tuple[Fit, int, bool]:
     """Refit to all inliers, those with a robust z-score up to the cut-off, until they repeat.
 
-    At least as many as the trimmed fit has stay inliers. Where the rounds run in a circle, inliers
-    are those of any round of it. At most 30 refits, of O(n²k) operations each in the row space.
+    Returns PCA of the inliers, the refits done, at most 30 of O(n²k) operations each in the row
+    space, and whether the inliers repeated. At least as many as the trimmed fit has stay inliers.
+    Where the rounds run in a circle, inliers are those of any round of it.
     """
     n_support = int(fit.support.sum())
     resolution = rounding_level(space)
@@ -138,16 +130,16 @@ def reweight(
         inliers = _inliers(fit, n_support, cutoff, resolution)
         seen = [i for i, earlier in enumerate(sets) if np.array_equal(earlier, inliers)]
         if seen and seen[0] == rounds - 1:
-            return Reweighted(fit, rounds, converged=True)
+            return fit, rounds, True
         if seen:
             circle = np.logical_or.reduce(sets[seen[0] :])
             fit = space.principal(circle, n_components, fit.scores)
-            return Reweighted(fit, rounds + 1, converged=True)
+            return fit, rounds + 1, True
         if rounds == _MAX_ROUNDS:
             break
         sets.append(inliers)
         fit = space.principal(inliers, n_components, fit.scores)
-    return Reweighted(fit, _MAX_ROUNDS, converged=False)
+    return fit, _MAX_ROUNDS, False
 
 
 def _inliers(fit: Fit, least: int, cutoff: float, resolution: float) -> NDArray[np.bool_]:

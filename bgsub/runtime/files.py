@@ -7,6 +7,7 @@ folder can tell what a killed process left from what another one is working on.
 from __future__ import annotations
 
 import contextlib
+import csv
 import ctypes
 import errno
 import json
@@ -18,7 +19,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -108,13 +109,7 @@ def make_folder(parent: Path) -> Claim:
 
 
 def make_file(parent: Path) -> Claim:
-    """Make a file for writing, with the usual permissions, and lock it; call it in `alone_in`.
-
-    Raises
-    ------
-    OSError
-        If none can be made there.
-    """
+    """Make a file for writing, with the usual permissions, and lock it; call it in `alone_in`."""
     path = parent / f"{PREFIX}{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
@@ -148,7 +143,9 @@ def abandoned(folder: Path) -> Iterator[Claim]:
             descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _NONBLOCK)
         except OSError:
             continue
-        if _is_ours(os.fstat(descriptor)) and _lock(descriptor):
+        facts = os.fstat(descriptor)
+        is_plain = stat.S_ISDIR(facts.st_mode) or stat.S_ISREG(facts.st_mode)
+        if is_plain and _is_own(facts) and _lock(descriptor):
             yield Claim(path, descriptor)
         else:
             os.close(descriptor)
@@ -157,10 +154,9 @@ def abandoned(folder: Path) -> Iterator[Claim]:
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe of that name must not make anybody wait
 
 
-def _is_ours(facts: os.stat_result) -> bool:
-    """Return whether a file or folder is plain and belongs to this user."""
-    is_plain = stat.S_ISDIR(facts.st_mode) or stat.S_ISREG(facts.st_mode)
-    return is_plain and (not hasattr(os, "geteuid") or facts.st_uid == os.geteuid())
+def _is_own(facts: os.stat_result, *others: int) -> bool:
+    """Return whether a file or folder belongs to this user, or to one of these others."""
+    return not hasattr(os, "geteuid") or facts.st_uid in {os.geteuid(), *others}
 
 
 def _lock(descriptor: int) -> bool:
@@ -243,6 +239,12 @@ def read_json(
         raise InputError(f"{path}: is no {what} ({reason}){advice}") from error
 
 
+def write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
+    """Write a table with commas."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
 def write_file(path: Path, data: bytes | mmap.mmap) -> None:
     """Write a file that somebody named, whole or not at all if it is a plain file.
 
@@ -257,7 +259,7 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
     try:
         if facts is None or stat.S_ISREG(facts.st_mode):
             _replace(path, data, facts)
-        elif stat.S_ISLNK(facts.st_mode) and not _may_follow(facts):
+        elif stat.S_ISLNK(facts.st_mode) and not _is_own(facts, 0):
             message = f"{path}: is a link that another user made; remove it or choose another file"
             raise OutputError(message)
         else:
@@ -284,8 +286,10 @@ def staged(path: Path) -> Iterator[Path]:
         claim.remove()
 
 
-def check_free(path: Path, *, force: bool) -> None:
-    """Raise OutputError if a file is there that may not be replaced."""
+def check_free(path: Path, *, force: bool, plain: bool = False) -> None:
+    """Raise OutputError if a file is there that may not be replaced; `plain`: or anything else."""
+    if plain and os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        raise OutputError(f"{path}: exists and is no plain file; choose another name")
     # Path.is_file raises for names that are too long; whoever writes the file says so.
     if os.path.isfile(path) and not path.is_symlink() and not force:  # noqa: PTH113 - see above
         raise OutputError(f"{path}: exists; replace it with --force or choose another name")
@@ -304,13 +308,8 @@ def write_in(folder: Path, name: str, data: bytes) -> None:
         raise OutputError(message) from error
     path = folder / name
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-        message = f"{path}: is not a plain file; move it away or choose another folder"
-        raise OutputError(message)
+        raise OutputError(f"{path}: is not a plain file; move it away or choose another folder")
     write_file(path, data)
-
-
-def _may_follow(link: os.stat_result) -> bool:
-    return not hasattr(os, "geteuid") or link.st_uid in {0, os.geteuid()}
 
 
 def _replace(path: Path, data: bytes | mmap.mmap, facts: os.stat_result | None) -> None:

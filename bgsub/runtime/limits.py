@@ -29,11 +29,6 @@ def split_memory(text: str) -> tuple[float, str]:
     """Read an amount of memory, such as ``600M``, or a share, such as ``50%``: number and unit.
 
     ValueError for any other text, less than a byte, or a share that is not above 0 and up to 100 %.
-
-    Examples
-    --------
-    >>> split_memory("1.5 GiB"), split_memory("50%")
-    ((1.5, 'G'), (50.0, '%'))
     """
     match = _AMOUNT.fullmatch(text)
     if match is None:
@@ -53,13 +48,7 @@ def memory_bytes(text: str) -> int:
 
 
 def amount(count: int) -> str:
-    """Write bytes rounded up to 2 to 4 digits, in the form that --memory takes.
-
-    Examples
-    --------
-    >>> amount(1), amount(312_400_000), amount(2_612_000_000), amount(25_000_000_001)
-    ('1M', '313M', '2612M', '26G')
-    """
+    """Write bytes rounded up to 2 to 4 digits, as --memory takes them: 313M, 2612M, 26G."""
     count = max(count, 1)
     return f"{-(-count // 10**6)}M" if count < 10**10 else f"{-(-count // 10**9)}G"
 
@@ -179,11 +168,9 @@ def check_folder(folder: Path, option: str) -> None:
     """Raise OutputError unless files can be made in a folder."""
     if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises for names that are refused
         what = "is no folder" if os.path.lexists(folder) else "does not exist"
-        message = f"{option} {folder}: {what}; name a folder that exists"
-        raise OutputError(message)
+        raise OutputError(f"{option} {folder}: {what}; name a folder that exists")
     if not os.access(folder, os.W_OK | os.X_OK):
-        message = f"{option} {folder}: may not be written to; name another folder"
-        raise OutputError(message)
+        raise OutputError(f"{option} {folder}: may not be written to; name another folder")
 
 
 def free_space(folder: Path) -> int:

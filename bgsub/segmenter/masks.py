@@ -23,7 +23,7 @@ from bgsub.segmenter.protocol import (
     Segmenter,
 )
 from bgsub.segmenter.residual import ResidualSegmenter
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, in_color
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
@@ -114,7 +114,7 @@ class MaskModel(Segmenter):
 
         flags, shown = zip(*each(empty, range(len(sample.kept))), strict=True)
         plates = plates_of(self.scene, sample.full, np.stack(flags), shown, each, fill=False)
-        self.scene.plates = [_colored(plate.picture) for plate in plates]
+        self.scene.plates = [in_color(plate.picture) for plate in plates]
 
     def mask(
         self,
@@ -203,12 +203,6 @@ class MaskModel(Segmenter):
                     # A hole of what was dropped is no object.
                     cv2.drawContours(part, [one], -1, 0 if small[parent] else 255, cv2.FILLED)
         return speck / mask.size
-
-
-def _colored(frame: Bytes) -> Bytes:
-    if frame.ndim == 3:
-        return frame
-    return np.asarray(cv2.cvtColor(frame, cv2.COLOR_GRAY2BGR), np.uint8)
 
 
 def _expected_f(chances: NDArray[np.float32], marked: Flags) -> float:

@@ -78,9 +78,10 @@ def answer(background: Background, found: Hypothesis, before: Bytes | None) -> A
 def _woven(four: Singles) -> Singles:
     """Return the plane whose every two by two pixels are of four planes."""
     _, height, width = four.shape
-    rows = [cv2.merge((four[i], four[i + 1])) for i in (0, 2)]
-    both = np.hstack([row.reshape(height, 2 * width) for row in rows])
-    return np.asarray(both.reshape(2 * height, 2 * width), np.float32)
+    woven = np.empty((height, 2, width, 2), np.float32)
+    for i in range(4):
+        woven[:, i // 2, :, i % 2] = four[i]
+    return woven.reshape(2 * height, 2 * width)
 
 
 def enlarged(chances: Singles, frame: Bytes, small: Bytes) -> Singles:

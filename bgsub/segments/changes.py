@@ -18,6 +18,7 @@ from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, Place
 from bgsub.video.frames import Bytes, Frame
 from bgsub.video.seek import frames_at, index_film
+from bgsub.video.selection import Picker
 from bgsub.video.source import FrameSource
 
 Floats = NDArray[np.float32]
@@ -41,7 +42,7 @@ class Film:
         if self._index is not None and isinstance(source, VideoFileSource):
             numbers, times = np.arange(1, self._index.times.size + 1), self._index.times
             if not source.options.selection.is_everything:
-                wants = source.options.selection.picker().wants
+                wants = Picker(source.options.selection).wants
                 chosen = list(map(wants, numbers.tolist(), times.tolist()))
                 numbers, times = numbers[chosen], times[chosen]
         else:

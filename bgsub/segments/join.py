@@ -292,9 +292,8 @@ def join_objects(
 
     `area` is what was looked at; `end_s` is the time of the film's last frame, with objects or not.
     """
-    tables = ObjectTables(folder, area, options)
     numbers = _TrackNumbers(options.max_gap_s)
-    try:
+    with ObjectTables(folder, area, options) as tables:
         for path in parts:
             frames = read_frames(path)
             early: list[list[Observation]] = []
@@ -310,8 +309,6 @@ def join_objects(
                 tables.add([numbers.number(seen) for seen in frame])
                 numbers.forget(frame[0].time_s)
         return tables.finish(frame_events, end_s)
-    finally:
-        tables.close()
 
 
 MODELS = "models"  # folder with the models of all segments
@@ -419,7 +416,7 @@ def _plot(
 ) -> None:
     """Draw errors.png with the borders of the segments."""
     # Takes longer to import than many joins.
-    from bgsub.report.plots import Film, render_errors, write_plot
+    from bgsub.report.plots import Film, render_errors
 
     borders = {
         int(each["first"]): "" if str(each["reason"]).startswith("after ") else each["reason"]
@@ -429,4 +426,4 @@ def _plot(
     table, film = read_overview(path, used, float(facts["cutoff"])), Film(used, outliers, borders)
     title, form = facts["input"]["name"], options.plot_format
     data = render_errors(table, events, title=title, plot_format=form, film=film)
-    write_plot(results.stage(output_name("plot", options)), data)
+    results.write(output_name("plot", options), data)

@@ -13,9 +13,9 @@ import numpy as np
 
 from bgsub.errors import BgsubError, InputError, OutputError
 from bgsub.fit.memory import MemoryNeed
-from bgsub.options import ProgressCallback, RunOptions
+from bgsub.options import ProgressCallback, RunOptions, no_progress
 from bgsub.pipeline import run as pipeline
-from bgsub.pipeline.inputs import Stretch, StrPath, load_for, memory_need, no_progress, open_input
+from bgsub.pipeline.inputs import Stretch, StrPath, load_for, memory_need, open_input
 from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.outcome import RunResult
 from bgsub.pipeline.results import ResultsDirectory, is_complete

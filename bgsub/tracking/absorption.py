@@ -12,20 +12,11 @@ from numpy.typing import NDArray
 from bgsub.tracking.detections import positions
 from bgsub.video.frames import Bytes
 
-AT_ONCE_S = 2.0
-"""Seconds without change after which ``background`` absorbs: a pause in a walk is shorter."""
-
-_ALIKE = 14
-"""Grey levels up to which a pixel is taken to show what it showed: noise of 3×3 pixels is less."""
-
-_STEADY = 0.8
-"""Share of a region's pixels that must have been steady: outlines flicker, and sleepers breathe."""
-
-_RIM = 2.5
-"""Sides of the smallest region for one width of a rim that is left around what was absorbed."""
-
-_DRIFT_S = 0.5
-"""Seconds in which a remembered colour may follow the light by one grey level."""
+AT_ONCE_S = 2.0  # without change, after which ``background`` absorbs: a pause in a walk is shorter
+_ALIKE = 14  # grey levels up to which a pixel shows the same: noise of 3×3 pixels is less
+_STEADY = 0.8  # share of a region's pixels: outlines flicker, and sleepers breathe
+_RIM = 2.5  # sides of the smallest region for a width of the rim around what was absorbed
+_DRIFT_S = 0.5  # seconds in which a remembered colour may follow the light by one grey level
 
 
 Stillness = Literal["foreground", "background"] | float
@@ -90,17 +81,9 @@ class Absorber:
         return np.asarray(own if own.ndim == 2 else np.repeat(own[:, None], 3, axis=1))
 
     def _remember(
-        self,
-        y: NDArray[np.intp],
-        x: NDArray[np.intp],
-        colors: Bytes,
-        now: float,
-        step: float,
+        self, y: NDArray[np.intp], x: NDArray[np.intp], colors: Bytes, now: float, step: float
     ) -> NDArray[np.bool_]:
-        """Add to the time of pixels that show their colour, and take from that of the others.
-
-        Returns which ones show it.
-        """
+        """Add to the time of pixels that show their colour, take from others; return which do."""
         known = self._colors[y, x]
         alike = cv2.absdiff(known, colors).max(axis=1) <= _ALIKE
         away = now - self._shown[y, x] - step  # it was background since it was seen here last

@@ -17,20 +17,14 @@ Box = tuple[float, float, float, float]
 
 Sign = Literal["brighter", "darker", "mixed", ""]
 
-_BRIGHTER_FROM = 0.8
-"""Share of an object's pixels that differ one way from which it is not called mixed."""
-
-_ENOUGH, _LEAST_ROWS = 1000, 24
-"""Pixels, and rows, that say what colour and sign a region has; of more, every so many rows do."""
-
-LEAST_SHARE = 0.0008
-"""Share of the picture that the smallest object of a mask covers: 8×8 pixels of 320×240."""
+_BRIGHTER_FROM = 0.8  # share of pixels that differ one way, from which it is not called mixed
+_ENOUGH, _LEAST_ROWS = 1000, 24  # pixels, and rows, that say what colour and sign a region has
+LEAST_SHARE = 0.0008  # of the picture, of a mask's smallest object: 8×8 pixels of 320×240
 
 # Half of 255; pixels around what a mask shows that belong to it; regions of a frame: more is noise.
 _EVEN, _BESIDE, _MOST_WEAK = 128, 2, 2000
 
-_CHILD, _PARENT = 2, 3
-"""Columns of OpenCV's tree of outlines: the first hole of a region, and the region of a hole."""
+_CHILD, _PARENT = 2, 3  # columns of OpenCV's tree: a region's first hole, and a hole's region
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,23 +60,10 @@ def find_detections(
 ) -> list[Detection]:
     """Find the 8-connected regions of a mask, in the order in which a reader would meet them.
 
-    Parameters
-    ----------
-    mask : ndarray of shape (h, w), uint8
-        0 is background, anything else foreground.
-    min_area, max_area : int
-        Regions of fewer or more pixels are left out.
-    picture : ndarray of shape (h, w) or (h, w, 3), uint8, optional
-        For the colour of each region.
-    luma, background : ndarray of uint8, optional
-        The frame in grey, and what the sign is against, BGR or grey.
-    scores : ndarray of shape (h, w), uint8 or uint16, optional
-        Probabilities, 255 being 1; or, of 16 bits, multiples of a threshold.
-    score_level : int
-        Of 16 bits the score that is one threshold, where the probability is a half.
+    Of the mask 0 is background and anything else foreground. The `picture` is for colours; `luma`
+    and `background`, BGR or grey, for signs. Scores are probabilities of which 255 is 1; of 16 bits
+    they are multiples of a threshold: `score_level` is one, where the probability is a half.
 
-    Notes
-    -----
     O(h·w) to follow the outlines, and the area of each region's box for its area, centroid and
     score. Colour and sign of a large region are those of some of its rows.
     """
@@ -104,28 +85,23 @@ def find_detections(
         sign: Sign = ""
         if luma is not None and background is not None:
             sign = _sign(luma[part][rows], background[part][rows], inside[rows])
-        found.append(
-            Detection(
-                (x, y, width, height),
-                cx + left,
-                cy + top,
-                area,
-                float("nan") if scores is None else _probability(scores[part], inside, score_level),
-                sign,
-                () if picture is None else _color(picture[part][rows], inside[rows]),
-                inside.view(np.bool_),
-            )
-        )
+        color: NDArray[np.float64] | tuple[()] = ()
+        if picture is not None:
+            values = cv2.mean(picture[part][rows], mask=inside[rows])
+            color = np.array(values[: 1 if picture.ndim == 2 else 3])
+        score = float("nan")
+        if scores is not None:
+            mean = cv2.mean(scores[part], inside)[0]
+            score = mean / 255 if scores.dtype == np.uint8 else min(1.0, mean / (2 * score_level))
+        box, middle = (x, y, width, height), (cx + left, cy + top)
+        found.append(Detection(box, *middle, area, score, sign, color, inside.view(np.bool_)))
     return found
 
 
 def with_weak_regions(
     mask: Bytes, scores: NDArray[np.uint8] | NDArray[np.uint16], score_level: int = 1
 ) -> Bytes:
-    """Return a mask with the regions that were too small for it, but for those beside larger ones.
-
-    Arguments as for `find_detections`.
-    """
+    """Return a mask with the regions that were too small for it, but those beside larger ones."""
     level = _EVEN if scores.dtype == np.uint8 else score_level
     raw = (scores >= level).view(np.uint8) * np.uint8(255)
     outlines, _ = _outlines(raw, cv2.RETR_EXTERNAL)
@@ -185,26 +161,13 @@ def join(parts: list[Detection]) -> Detection:
     if len(parts) == 1:
         return parts[0]
     area = float(sum(part.area for part in parts))
-    signs = {part.sign for part in parts}
+    signs, colors = {part.sign for part in parts}, [part.color for part in parts]
     weights: NDArray[np.float64] = np.array([part.area for part in parts], dtype=float) / area
-    colors = [part.color for part in parts]
-    color = weights @ np.array(colors) if all(len(each) for each in colors) else ()
-    return Detection(
-        surround(part.box for part in parts),
-        float(weights @ [part.cx for part in parts]),
-        float(weights @ [part.cy for part in parts]),
-        area,
-        float(weights @ [part.score for part in parts]),
-        signs.pop() if len(signs) == 1 else "mixed",
-        color,
-    )
-
-
-def _probability(
-    scores: NDArray[np.uint8] | NDArray[np.uint16], inside: Bytes, score_level: int
-) -> float:
-    mean = cv2.mean(scores, inside)[0]
-    return mean / 255 if scores.dtype == np.uint8 else min(1.0, mean / (2 * score_level))
+    color = weights @ np.array(colors) if all(map(len, colors)) else ()
+    cx, cy, score = weights @ [(part.cx, part.cy, part.score) for part in parts]
+    sign = signs.pop() if len(signs) == 1 else "mixed"
+    box = surround(part.box for part in parts)
+    return Detection(box, float(cx), float(cy), area, float(score), sign, color)
 
 
 def positions(flags: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -227,11 +190,6 @@ def _sign(luma: Bytes, background: Bytes, inside: Bytes) -> Sign:
     return "darker" if share <= 1 - _BRIGHTER_FROM else "mixed"
 
 
-def _color(picture: Bytes, inside: Bytes) -> NDArray[np.float64]:
-    values = cv2.mean(picture, mask=inside)
-    return np.array(values[: 1 if picture.ndim == 2 else 3])
-
-
 def center(box: Box) -> tuple[float, float]:
     """Return the middle of a box."""
     return box[0] + box[2] / 2, box[1] + box[3] / 2
@@ -239,9 +197,7 @@ def center(box: Box) -> tuple[float, float]:
 
 def surround(boxes: Iterable[Box]) -> Box:
     """Return the smallest box around several."""
-    all_boxes = list(boxes)
-    left = min(box[0] for box in all_boxes)
-    top = min(box[1] for box in all_boxes)
-    right = max(box[0] + box[2] for box in all_boxes)
-    bottom = max(box[1] + box[3] for box in all_boxes)
-    return left, top, right - left, bottom - top
+    sides = [(x, y, x + width, y + height) for x, y, width, height in boxes]
+    lefts, tops, rights, bottoms = zip(*sides, strict=True)
+    left, top = min(lefts), min(tops)
+    return left, top, max(rights) - left, max(bottoms) - top

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from bgsub.tracking.tracker import Observation
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, in_color
 
 # The palette of Okabe and Ito, which colour-blind people tell apart, as BGR; black is left out.
 _COLORS = (
@@ -16,11 +16,8 @@ _COLORS = (
     *((178, 114, 0), (0, 94, 213), (167, 121, 204)),
 )
 
-_MOST_HEIGHT = 1080
-"""Pixels above which a narrow picture is not enlarged."""
-
-_LEAST_WIDTH = 480
-"""Pixels below which a picture is enlarged before it is drawn on: letters need them."""
+_MOST_HEIGHT = 1080  # pixels above which a narrow picture is not enlarged
+_LEAST_WIDTH = 480  # pixels below which a picture is enlarged: letters need them
 
 
 def enlargement(width: int, height: int) -> int:
@@ -31,18 +28,13 @@ def enlargement(width: int, height: int) -> int:
 def draw_objects(
     picture: Bytes, objects: Sequence[Observation], *, size: tuple[int, int] | None = None
 ) -> Bytes:
-    """Draw boxes with track numbers on a copy of a picture, (h, w) or (h, w, 3).
-
-    Objects are in pixels of the picture; every box has a dark rim, so that it shows on any ground.
-    `size` is width and height of the result; None enlarges by `enlargement`.
-    """
+    """Draw boxes and track numbers on a copy of a picture, of a `size` or enlarged to read."""
     height, width = picture.shape[:2]
     if size is None:
         size = (enlargement(width, height) * width, enlargement(width, height) * height)
     across, down = size[0] / width, size[1] / height
-    colored = cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR) if picture.ndim == 2 else picture
     way = cv2.INTER_AREA if across < 1 else cv2.INTER_NEAREST
-    canvas = np.array(cv2.resize(colored, size, interpolation=way), dtype=np.uint8)
+    canvas = np.array(cv2.resize(in_color(picture), size, interpolation=way), dtype=np.uint8)
     thick = max(1, round(max(canvas.shape[:2]) / 640))
     for seen in objects:
         left, top, wide, high = seen.box
@@ -66,9 +58,8 @@ def letter_height(canvas: Bytes) -> int:
 def _plate(canvas: Bytes, text: str) -> tuple[int, int]:
     """Width and height of the plate of a text."""
     height = letter_height(canvas)
-    scale = height / 22
+    scale, pad = height / 22, max(2, height // 6)
     (wide, high), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, max(1, round(scale)))
-    pad = max(2, height // 6)
     return wide + 2 * pad, high + 2 * pad
 
 
@@ -79,11 +70,7 @@ def write_on_plate(
     ink: tuple[int, int, int],
     paper: tuple[int, int, int],
 ) -> None:
-    """Write an ASCII text on a plate of one colour, on the picture itself.
-
-    `corner` is the lower left one of the plate, which is moved to the left where there is no room;
-    `ink` and `paper` are BGR.
-    """
+    """Write ASCII on a plate with a lower left corner, moved to where there is room; BGR."""
     height = letter_height(canvas)
     scale, pad = height / 22, max(2, height // 6)
     wide, high = _plate(canvas, text)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
@@ -15,12 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers.events import Event
-from bgsub.runtime.files import read_json
+from bgsub.runtime.files import read_json, write_rows
 from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.regions import Region
 from bgsub.tracking.tracker import Observation
 
 Kind = Literal["object", "frame", "both"]
+
+EVENT_COLUMNS = (
+    *("event", "kind", "first_frame", "last_frame", "start_s", "end_s", "peak_frame"),
+    *("area", "tracks", "x", "y", "width", "height"),
+)
+"""Header of events.csv; tracks are parted by spaces."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +73,7 @@ class SceneEvent:
 
 
 class EventCollector:
-    """Group the objects of frames into events, as the frames come.
-
-    Events with at most `merge_gap_s` between them become one.
-    """
+    """Group objects into events, frame by frame; those at most `merge_gap_s` apart are one."""
 
     def __init__(self, merge_gap_s: float = 1.0) -> None:
         self._gap = merge_gap_s
@@ -87,56 +89,31 @@ class EventCollector:
         # Objects that have merged share a region, which counts once.
         merged = {each.area for each in objects if each.merged}
         area = sum(merged) + sum(each.area for each in objects if not each.merged)
-        box = surround(each.box for each in objects)
+        times = (frame, frame, time_s, time_s, frame, time_s)
+        now = SceneEvent(0, "object", *times, area, box=surround(each.box for each in objects))
         before = self._open
-        now = SceneEvent(
-            number=0,
-            kind="object",
-            first_frame=frame,
-            last_frame=frame,
-            start_s=time_s,
-            end_s=time_s,
-            peak_frame=frame,
-            peak_s=time_s,
-            area=area,
-            box=box,
-        )
-        if before is not None and (
-            frame - before.last_frame <= 1 or time_s - before.end_s <= self._gap
-        ):
+        if before and (frame - before.last_frame <= 1 or time_s - before.end_s <= self._gap):
             self._open = _join(before, now)
         else:
-            self._close()
+            self.finish()
             self._open = now
         self._tracks.update(each.track for each in objects)
 
-    def _close(self) -> None:
+    def finish(self) -> list[SceneEvent]:
+        """End the event that is going on, and return all in order of time."""
         if self._open is not None:
             tracks, number = tuple(sorted(self._tracks)), len(self._done) + 1
             self._done.append(replace(self._open, number=number, tracks=tracks))
         self._open, self._tracks = None, set()
-
-    def finish(self) -> list[SceneEvent]:
-        """End the event that is going on, and return all in order of time."""
-        self._close()
         return self._done
 
 
 def with_frame_events(objects: Sequence[SceneEvent], frames: Sequence[Event]) -> list[SceneEvent]:
-    """Join events of objects with those of whole frames that overlap them in time.
-
-    They are in order of time, numbered anew; events that a frame event bridges become one.
-    """
+    """Join events of objects with those of whole frames that overlap or bridge them in time."""
     plain = [
         SceneEvent(
-            number=0,
-            kind="frame",
-            first_frame=each.first_frame,
-            last_frame=each.last_frame,
-            start_s=each.start_s,
-            end_s=each.end_s,
-            peak_frame=each.peak_frame,
-            peak_s=each.peak_time_s,
+            *(0, "frame", each.first_frame, each.last_frame, each.start_s, each.end_s),
+            *(each.peak_frame, each.peak_time_s),
         )
         for each in frames
     ]
@@ -166,13 +143,6 @@ def _join(one: SceneEvent, two: SceneEvent) -> SceneEvent:
     )
 
 
-EVENT_COLUMNS = (
-    *("event", "kind", "first_frame", "last_frame", "start_s", "end_s", "peak_frame"),
-    *("area", "tracks", "x", "y", "width", "height"),
-)
-"""Header of events.csv; tracks are parted by spaces."""
-
-
 def read_events(path: Path) -> list[SceneEvent]:
     """Read events.json; raises InputError if it is something else."""
     return read_json(path, "events.json of bgsub", lambda it: [_from_dict(e) for e in it["events"]])
@@ -184,19 +154,14 @@ def _from_dict(plain: dict[str, Any]) -> SceneEvent:
     box: Any = plain["box"] and tuple(float(value) for value in plain["box"])
     if box is not None and len(box) != 4:
         raise ValueError(f"box {box!r}")
-    return SceneEvent(
-        number=int(plain["number"]),
-        kind=plain["kind"],
-        first_frame=int(plain["first_frame"]),
-        last_frame=int(plain["last_frame"]),
-        start_s=float(plain["start_s"]),
-        end_s=float(plain["end_s"]),
-        peak_frame=int(plain["peak_frame"]),
-        peak_s=float(plain["peak_s"]),
-        area=float(plain["area"]),
-        tracks=tuple(int(number) for number in plain["tracks"]),
-        box=box,
-    )
+    tracks = tuple(int(number) for number in plain["tracks"])
+    return SceneEvent(**converted(SceneEvent, plain), kind=plain["kind"], tracks=tracks, box=box)
+
+
+def converted(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a dataclass's fields of type int and float, which may be texts."""
+    types: dict[Any, Any] = {"int": int, "float": float}
+    return {f.name: types[f.type](plain[f.name]) for f in fields(kind) if f.type in types}
 
 
 def write_events(events: Sequence[SceneEvent], folder: Path) -> None:
@@ -205,19 +170,16 @@ def write_events(events: Sequence[SceneEvent], folder: Path) -> None:
     listing = {"schema_version": 1, "events": plain}
     text = json.dumps(listing, indent=2, allow_nan=False) + "\n"
     (folder / "events.json").write_text(text, encoding="utf-8")
-    with (folder / "events.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(EVENT_COLUMNS)
-        writer.writerows(event_row(event) for event in events)
+    write_rows(folder / "events.csv", [EVENT_COLUMNS, *map(event_row, events)])
 
 
 def event_row(event: SceneEvent) -> list[Any]:
     """Return the row of an event in events.csv."""
-    box = ["", "", "", ""] if event.box is None else [f"{value:.10g}" for value in event.box]
-    tracks = " ".join(str(number) for number in event.tracks)
-    times = [f"{value:.10g}" for value in (event.start_s, event.end_s)]
-    row = [event.number, event.kind, event.first_frame, event.last_frame, *times]
-    return [*row, event.peak_frame, f"{event.area:.10g}", tracks, *box]
+    start, end, area, *box = (
+        f"{value:.10g}" for value in (event.start_s, event.end_s, event.area, *(event.box or ()))
+    )
+    row = [event.number, event.kind, event.first_frame, event.last_frame, start, end]
+    return [*row, event.peak_frame, area, " ".join(map(str, event.tracks)), *(box or [""] * 4)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,9 +203,7 @@ class EventFilter:
 
     def takes(self, seen: Observation) -> bool:
         """Return whether an object counts."""
-        if self.min_area is not None and seen.area < self.min_area:
-            return False
-        if self.max_area is not None and seen.area > self.max_area:
+        if not (self.min_area or 0) <= seen.area <= (self.max_area or math.inf):
             return False
         if self.region is not None and not self.region.holds(seen.cx, seen.cy):
             return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -21,17 +22,12 @@ from bgsub.outliers.events import Event
 from bgsub.runtime.files import read_json, write_file
 from bgsub.tracking.detections import Box, surround
 from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded
-from bgsub.tracking.tables import read_frames
+from bgsub.tracking.tables import read_frames, read_objects
 from bgsub.tracking.tracker import Observation
 
-_ALIKE = 0.9
-"""Share of a track's observations that must be like an example."""
-
-_AREA, _SHAPE, _REACH = 2.5, 2.0, 1.5
-"""Factors by which area, width over height and the way from end to end may exceed the examples'."""
-
-_NEAR = 0.5
-"""Sizes of an example's place, and of its largest box, by which its place is widened."""
+_ALIKE = 0.9  # share of a track's observations that must be like an example
+_AREA, _SHAPE, _REACH = 2.5, 2.0, 1.5  # factors over an example's area, width over height, and way
+_NEAR = 0.5  # sizes of an example's place, and of its largest box, by which its place is widened
 
 
 @dataclass(frozen=True)
@@ -71,18 +67,16 @@ class Example:
         if size == self.size:
             return self
         across, down = size[0] / self.size[0], size[1] / self.size[1]
-
-        def times(values: Sequence[float], *factors: float) -> Any:
-            return tuple(each * factor for each, factor in zip(values, factors, strict=True))
-
-        return replace(
-            self,
-            size=size,
-            place=times(self.place, across, down, across, down),
-            box=times(self.box, across, down),
-            area=times(self.area, across * down, across * down),
-            shape=times(self.shape, across / down, across / down),
-        )
+        factors = {
+            "place": (across, down) * 2,
+            "box": (across, down),
+            "area": (across * down,) * 2,
+            "shape": (across / down,) * 2,
+        }
+        moved: dict[str, Any] = {
+            name: tuple(map(operator.mul, getattr(self, name), by)) for name, by in factors.items()
+        }
+        return replace(self, size=size, **moved)
 
     def holds(self, seen: Observation) -> bool:
         """Return whether an observation is where this one was, and is as large and looks alike."""
@@ -123,11 +117,7 @@ class _Way:
 
 
 class Feedback:
-    """Recognise tracks that are like examples of what is no object, as their frames come.
-
-    `size` is width and height of the pictures in which the tracks are, `name` the file of the
-    examples.
-    """
+    """Recognise tracks, in pictures of a `size`, that are like examples of a file, its `name`."""
 
     def __init__(self, examples: Sequence[Example], size: tuple[int, int], name: str = "") -> None:
         self._examples = [each.scaled(size) for each in examples]
@@ -183,22 +173,14 @@ def read_feedback(path: Path) -> list[Example]:
 
 
 def _example(plain: dict[str, Any]) -> Example:
-    def numbers(name: str, count: int, least: float = 0.0) -> Any:
-        values = tuple(float(value) for value in plain[name])
+    found: dict[str, Any] = {}
+    for name, count in {"size": 2, "place": 4, "box": 2, "area": 2, "shape": 2}.items():
+        found[name] = values = tuple(float(value) for value in plain[name])
+        least = 1 if name == "size" else 0
         if len(values) != count or not all(least <= value < 1e9 for value in values):
             raise ValueError(f"{name} {plain[name]!r}")
-        return values
-
-    width, height = numbers("size", 2, 1.0)
-    return Example(
-        str(plain["name"]),
-        (int(width), int(height)),
-        numbers("place", 4),
-        numbers("box", 2),
-        numbers("area", 2),
-        numbers("shape", 2),
-        signs=tuple(str(sign) for sign in plain["signs"]),
-    )
+    found["size"] = tuple(int(side) for side in found["size"])
+    return Example(str(plain["name"]), signs=tuple(map(str, plain["signs"])), **found)
 
 
 def write_feedback(path: Path, examples: Iterable[Example]) -> None:
@@ -219,10 +201,9 @@ def examples_of(
 ) -> list[Example]:
     """Sum up some tracks of an objects.csv; raises UsageError if one of them is not in it."""
     ways: dict[int, list[Observation]] = {track: [] for track in tracks}
-    for frame in read_frames(objects):
-        for seen in frame:
-            if seen.track in ways:
-                ways[seen.track].append(seen)
+    for seen in read_objects(objects):
+        if seen.track in ways:
+            ways[seen.track].append(seen)
     for track, way in ways.items():
         if not way:
             raise UsageError(f"{objects.parent}: has no track {track}")
@@ -239,19 +220,17 @@ def drop_alike(
     end_s: float,
 ) -> Recorded:
     """Write the tables of a folder anew, without the tracks that are like examples."""
-    for frame in read_frames(folder / "objects.csv"):
-        for seen in frame:
-            feedback.takes(seen)
+    for seen in read_objects(folder / "objects.csv"):
+        feedback.takes(seen)
     dropped = feedback.dropped
     if not dropped:
         return found
     everything = folder / "objects-all.csv"
     (folder / "objects.csv").replace(everything)
-    tables = ObjectTables(folder, area, options)
     try:
-        for frame in read_frames(everything):
-            tables.add([seen for seen in frame if seen.track not in dropped])
-        return tables.finish(frame_events, end_s)
+        with ObjectTables(folder, area, options) as tables:
+            for frame in read_frames(everything):
+                tables.add([seen for seen in frame if seen.track not in dropped])
+            return tables.finish(frame_events, end_s)
     finally:
-        tables.close()
         everything.unlink()

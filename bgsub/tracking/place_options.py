@@ -16,13 +16,7 @@ _events = functools.partial(option, "Events")
 @documented
 @dataclass(frozen=True, kw_only=True)
 class PlaceOptions(Declared):
-    """Which objects count by their size and place.
-
-    Raises
-    ------
-    UsageError
-        For a value out of range, or a region without the file that says where it is.
-    """
+    """Which objects count by their size and place; UsageError for a value out of range."""
 
     max_area: int | None = _events(
         None,

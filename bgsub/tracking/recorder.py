@@ -19,14 +19,15 @@ from bgsub.tracking.tables import ObjectsWriter, Track, TrackRecorder, write_tra
 from bgsub.tracking.tracker import Followed, Observation, Tracker
 from bgsub.video.frames import Bytes
 
+FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
+"""What a recorder writes; regions.csv too where there are regions or lines."""
+
+_MANY = 4  # objects of an event from which a list of times alone says little, as on a busy street
+
 
 @dataclass(frozen=True)
 class View:
-    """Where the pixels of masks lie in the input's pictures.
-
-    `size` is width and height of these, `region` x, y, width and height of the part that masks of
-    `mask_size` show.
-    """
+    """Where masks of `mask_size` lie in pictures of `size`: in `region`, x, y, width and height."""
 
     size: tuple[int, int]
     region: tuple[int, int, int, int]
@@ -69,21 +70,15 @@ class ObjectOptions:
 
     Areas are in pixels of the input. Without `min_area` there is no limit, but small things make
     events only where they move or stay. An object must have been seen in `min_track` frames, and
-    may be missed for `max_gap_s` and keep its number; events with at most `merge_gap_s` between
-    them become one.
+    may be missed for `max_gap_s` and keep its number.
     """
 
     min_area: int | None = None
     max_area: int | None = None
     min_track: int = 3
     max_gap_s: float = 1.0
-    merge_gap_s: float = 1.0
     regions: tuple[Region, ...] = ()
     lines: tuple[Line, ...] = ()
-
-
-FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
-"""What a recorder writes; regions.csv too where there are regions or lines."""
 
 
 class Recorded(NamedTuple):
@@ -95,11 +90,7 @@ class Recorded(NamedTuple):
 
 
 class ObjectTables:
-    """Write the tables of objects that are followed already into a folder.
-
-    `area` is x, y, width and height of what was looked at: the picture, or what --roi keeps of it.
-    Memory grows with the number of tracks and events, not with the frames.
-    """
+    """Write tables of objects in an `area` of the input; memory grows with tracks and events."""
 
     def __init__(
         self, folder: Path, area: tuple[int, int, int, int], options: ObjectOptions | None = None
@@ -108,11 +99,10 @@ class ObjectTables:
         self._folder, self._area, self._max_gap_s = folder, area, options.max_gap_s
         self._going: dict[int, TrackRecorder] = {}
         self._over: list[Track] = []
-        self._events = EventCollector(options.merge_gap_s)
+        self._events = EventCollector()
         regions, lines = options.regions, options.lines
-        self._counter: RegionCounter | None = None
-        if regions or lines:
-            self._counter = RegionCounter(regions, lines, max_gap_s=options.max_gap_s)
+        self._is_watched = bool(regions or lines)
+        self._counter = RegionCounter(regions, lines, max_gap_s=options.max_gap_s)
         self._file = (folder / "objects.csv").open("w", encoding="utf-8", newline="")
         self._writer = ObjectsWriter(self._file, regions=bool(regions))
         self._rows = 0
@@ -122,67 +112,63 @@ class ObjectTables:
         if not objects:
             return
         self._events.add(objects)
-        places = [""] * len(objects) if self._counter is None else self._counter.add(objects)
-        for seen, place in zip(objects, places, strict=True):
+        self._rows += len(objects)
+        for seen, place in zip(objects, self._counter.add(objects), strict=True):
             self._writer.add(seen, place)
-            self._rows += 1
             if seen.track in self._going:
                 self._going[seen.track].add(seen)
             else:
                 self._going[seen.track] = TrackRecorder(seen, self._area)
         for number, recorder in list(self._going.items()):
-            if objects[0].time_s - recorder.last_time_s > self._max_gap_s + 1:  # it is over
+            if objects[0].time_s - recorder.last.time_s > self._max_gap_s + 1:  # it is over
                 self._over.append(recorder.summary())
                 del self._going[number]
 
     def finish(self, frame_events: Sequence[Event] = (), end_s: float = 0.0) -> Recorded:
-        """End all tracks and write the other tables, with events of whole frames.
-
-        `end_s` is the time of the last frame, whether it shows objects or not.
-        """
+        """End all tracks and write the other tables, with events of whole frames."""
         self.close()
         ended = [recorder.summary() for recorder in self._going.values()]
         tracks = sorted([*self._over, *ended], key=lambda track: track.track)
-        with (self._folder / "tracks.csv").open("w", encoding="utf-8", newline="") as file:
-            write_tracks(file, tracks)
+        write_tracks(self._folder / "tracks.csv", tracks)
         events = with_frame_events(self._events.finish(), frame_events)
         write_events(events, self._folder)
-        if self._counter is not None:
+        if self._is_watched:
             self._counter.end(end_s)
-            with (self._folder / "regions.csv").open("w", encoding="utf-8", newline="") as file:
-                self._counter.write(file)
+            self._counter.write(self._folder / "regions.csv")
         return Recorded(tuple(tracks), tuple(events), self._rows)
 
     def close(self) -> None:
         """Close the file that is being written, without finishing it."""
         self._file.close()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 class ObjectRecorder:
     """Follow the objects of a film and write their tables into a folder as the frames come.
 
-    A context manager; `finish` ends it. `rate` is the frames a second, or their mean.
+    A context manager; `finish` ends it. `rate` is the frames a second, or their mean, and `end_s`
+    the time of the latest frame.
     """
 
     def __init__(
         self, folder: Path, view: View, *, rate: float, options: ObjectOptions | None = None
     ) -> None:
-        self.options = options or ObjectOptions()
-        self.view = view
-        gap, least = self.options.max_gap_s, self.options.min_track
+        self.options = options = options or ObjectOptions()
+        self.view, self.end_s = view, 0.0
         self._tracker = Tracker(
             view.mask_size,
             rate=rate,
-            max_gap_s=gap,
-            min_track=least,
-            takes_all=self.options.min_area is not None,
+            max_gap_s=options.max_gap_s,
+            min_track=options.min_track,
+            takes_all=options.min_area is not None,
         )
-        self._end_s = 0.0
-        self._tables = ObjectTables(folder, view.region, self.options)
-
-    def close(self) -> None:
-        """Close the file that is being written, without finishing it."""
-        self._tables.close()
+        self._tables = ObjectTables(folder, view.region, options)
+        self.close = self._tables.close
 
     def __enter__(self) -> Self:
         return self
@@ -198,10 +184,7 @@ class ObjectRecorder:
         score_level: int = 1,
         **pictures: Bytes | None,
     ) -> list[Detection]:
-        """Find the regions of a mask that may be objects; in any thread, frames in any order.
-
-        The arguments are those of `find_detections`.
-        """
+        """Find the regions of a mask that may be objects, by `find_detections`; in any thread."""
         across, down = self.view.scale
         least, most = self.options.min_area or 0, self.options.max_area
         if scores is not None and self.options.min_area is None:
@@ -216,18 +199,10 @@ class ObjectRecorder:
         )
 
     def add(
-        self,
-        frame: int,
-        time_s: float,
-        found: list[Detection],
-        picture: Bytes | None = None,
+        self, frame: int, time_s: float, found: list[Detection], picture: Bytes | None = None
     ) -> list[list[Observation]]:
-        """Take in what `detect` found in the next frame, as `Tracker.update` does.
-
-        Returns the objects of the frames that can be shown by now, in pixels of the input; the
-        tables also get what is known later.
-        """
-        self._end_s = time_s
+        """Take in what `detect` found; return objects of frames that can be shown by now."""
+        self.end_s = time_s
         return self._record(self._tracker.update(frame, time_s, found, picture))
 
     def _record(self, followed: Followed) -> list[list[Observation]]:
@@ -242,11 +217,7 @@ class ObjectRecorder:
     def finish(self, frame_events: Sequence[Event] = ()) -> Recorded:
         """End all tracks and write the other tables; `frame_events` are listed too."""
         self.end_tracks()
-        return self._tables.finish(frame_events, self._end_s)
-
-
-_MANY = 4
-"""Objects of an event from which a list of times alone says little, as on a busy street."""
+        return self._tables.finish(frame_events, self.end_s)
 
 
 def describe(found: Recorded) -> str:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
-from bgsub.runtime.files import read_json
+from bgsub.runtime.files import read_json, write_rows
 from bgsub.tracking.tracker import Observation
 
 Point = tuple[float, float]
@@ -63,30 +61,23 @@ class Line:
 def check_inside(
     name: str, size: tuple[int, int], regions: Sequence[Region], lines: Sequence[Line] = ()
 ) -> None:
-    """Raise UsageError for regions and lines in which nothing can ever be, as of another video.
-
-    They lie outside of the input's pictures of this width and height, or cover less than a pixel.
-    """
+    """Raise UsageError for what lies outside of the pictures or covers less than a pixel."""
     shapes = [("region", region.name, region.polygon) for region in regions]
     shapes += [("line", line.name, np.array([line.start, line.end])) for line in lines]
     for kind, own, points in shapes:
         low, high = points.min(axis=0), points.max(axis=0)
-        wrong = ""
         if (high <= 0).any() or (low >= size).any():
             wrong = f"lies outside of {name}, whose pictures are {size[0]}×{size[1]}"
         elif kind == "region" and (high - low < 1).any():
             wrong = "is smaller than a pixel"
-        if wrong:
-            message = f"{kind} {own!r} {wrong}; its points are x and y in pixels of the input"
-            raise UsageError(message)
+        else:
+            continue
+        message = f"{kind} {own!r} {wrong}; its points are x and y in pixels of the input"
+        raise UsageError(message)
 
 
 def read_regions(path: Path) -> list[Region]:
-    """Read named polygons from a JSON file; raises InputError that says what is wrong.
-
-    It holds one object: for each name a list of at least three points ``[x, y]`` in pixels of the
-    input picture.
-    """
+    """Read ``{"name": [[x, y], …], …}``, polygons in pixels of the input; InputError if not."""
     plain = read_json(path, "JSON file", lambda it: it, pairs=partial(_named_once, path))
     if not isinstance(plain, dict) or not plain:
         message = f'{path}: must hold one object, {{"name": [[x, y], …], …}}'
@@ -107,19 +98,14 @@ def _named_once(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _polygon(path: Path, name: str, points: Any) -> NDArray[np.float32]:
     if not name.strip():
         raise InputError(f"{path}: a region needs a name, since objects outside all have none")
-    message = f"{path}: region {name!r} must be a list of three or more points [x, y]"
-    if not isinstance(points, list) or len(points) < 3:
-        raise InputError(message)
-    for point in points:
-        is_pair = isinstance(point, list) and len(point) == 2
-        if not is_pair or not all(_is_coordinate(value) for value in point):
-            raise InputError(message)
+    if not isinstance(points, list) or len(points) < 3 or not all(map(_is_point, points)):
+        raise InputError(f"{path}: region {name!r} must be a list of three or more points [x, y]")
     return np.array(points, dtype=np.float32)
 
 
-def _is_coordinate(value: Any) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and abs(value) < 1e6
+def _is_point(point: Any) -> bool:
+    is_pair = isinstance(point, list) and len(point) == 2
+    return is_pair and all(type(each) in {int, float} and abs(each) < 1e6 for each in point)
 
 
 @dataclass
@@ -133,10 +119,7 @@ class _Visits:
 
 
 class RegionCounter:
-    """Count entries, exits, dwell and crossings, as the frames come.
-
-    A track that was not seen for `max_gap_s` has left the region that it was in.
-    """
+    """Count entries, exits, dwell and crossings; who is not seen for `max_gap_s` has left."""
 
     def __init__(
         self, regions: Sequence[Region], lines: Sequence[Line], *, max_gap_s: float = 1.0
@@ -186,11 +169,10 @@ class RegionCounter:
             for name in self._inside.pop(track):
                 self._visits[name, "region"].exits += 1
 
-    def write(self, file: IO[str]) -> None:
+    def write(self, path: Path) -> None:
         """Write regions.csv; whoever is in a region at the end has not left it."""
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_REGION_COLUMNS)
+        rows: list[Sequence[object]] = [_REGION_COLUMNS]
         for (name, kind), visits in self._visits.items():
             dwell = f"{visits.dwell_s:.2f}" if kind == "region" else ""
-            row = [name, kind, visits.entries, visits.exits, dwell, len(visits.tracks)]
-            writer.writerow(row)
+            rows.append([name, kind, visits.entries, visits.exits, dwell, len(visits.tracks)])
+        write_rows(path, rows)

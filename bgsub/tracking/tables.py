@@ -10,28 +10,22 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
-from itertools import combinations, groupby
+from itertools import chain, combinations, groupby
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from bgsub.errors import InputError
+from bgsub.runtime.files import write_rows
 from bgsub.tracking.detections import Box
-from bgsub.tracking.events import SceneEvent, read_events
+from bgsub.tracking.events import SceneEvent, converted, read_events
 from bgsub.tracking.tracker import Observation
 
 Side = Literal["left", "right", "top", "bottom", "inside"]
 
-_BORDER = 0.015
-"""Distance from the border, in shares of the picture's longer side, up to which a box is at it."""
-
-_STILL, _STILL_S = 0.1, 1.0
-"""Sizes of the object that it may move within so many seconds and be at rest."""
-
-_STEP = 0.1
-"""Sizes of the object by which it must have moved for its path to grow: outlines breathe."""
-
-_MOST_KEPT = 4096
-"""Speeds that are kept of a track for their median; every second one goes when they are more."""
+_BORDER = 0.015  # share of the picture's longer side within which a box is at the border
+_STILL, _STILL_S = 0.1, 1.0  # own sizes that it may move in so many seconds and be at rest
+_STEP = 0.1  # own sizes by which it must have moved for its path to grow: outlines breathe
+_MOST_KEPT = 4096  # speeds kept of a track for their median, of which every second one goes then
 
 OBJECT_COLUMNS = (
     *("frame", "time_s", "track", "x", "y", "width", "height"),
@@ -90,12 +84,13 @@ class Track:
 class TrackRecorder:
     """Collect what a track is summed up from; memory does not grow with its length.
 
-    `region` is x, y, width and height of what was looked at: the picture, or what --roi keeps.
+    `region` is x, y, width and height of what was looked at: the picture, or what --roi keeps;
+    `last` is the object as it was seen last.
     """
 
     def __init__(self, first: Observation, region: tuple[int, int, int, int]) -> None:
         self._region = region
-        self._first = self._last = first
+        self._first = self.last = first
         self._anchor = (first.cx, first.cy)
         self._resting = (first.time_s, first.cx, first.cy)
         self._recent: deque[tuple[float, float, float]] = deque()
@@ -103,11 +98,6 @@ class TrackRecorder:
         self._speeds, self._areas = _Thinned(), _Thinned()
         self._frames = 0
         self.add(first)
-
-    @property
-    def last_time_s(self) -> float:
-        """Time at which the object was seen last."""
-        return self._last.time_s
 
     def add(self, seen: Observation) -> None:
         """Take in the object's next frame."""
@@ -117,33 +107,29 @@ class TrackRecorder:
         if step > max(_STEP * size, 1.0):
             self._path += step
             self._anchor = place
-        self._measure_speed(seen)
+        self._recent.append((seen.time_s, *place))
+        while seen.time_s - self._recent[0][0] > 0.5 and len(self._recent) > 2:
+            self._recent.popleft()
+        lasts = seen.time_s - self._recent[0][0]
+        if lasts > 0:
+            speed = math.dist(self._recent[0][1:], place) / lasts
+            self._speeds.add(speed)
+            self._peak = max(self._peak, speed if lasts >= 0.2 else 0.0)
         if math.dist(self._resting[1:], place) > max(_STILL * size, 1.0):
             self._rest += self._present_rest()
             self._resting = (seen.time_s, *place)
         self._areas.add(seen.area)
         self._frames += 1
-        self._last = seen
-
-    def _measure_speed(self, seen: Observation) -> None:
-        self._recent.append((seen.time_s, seen.cx, seen.cy))
-        while seen.time_s - self._recent[0][0] > 0.5 and len(self._recent) > 2:
-            self._recent.popleft()
-        time_s, *place = self._recent[0]
-        if seen.time_s > time_s:
-            speed = math.dist(place, (seen.cx, seen.cy)) / (seen.time_s - time_s)
-            self._speeds.add(speed)
-            if seen.time_s - time_s >= 0.2:
-                self._peak = max(self._peak, speed)
+        self.last = seen
 
     def _present_rest(self) -> float:
         """Seconds for which it has been at rest, 0 while it moves."""
-        still = self._last.time_s - self._resting[0]
+        still = self.last.time_s - self._resting[0]
         return still if still >= _STILL_S else 0.0
 
     def summary(self) -> Track:
         """Sum up the track as it is so far."""
-        first, last = self._first, self._last
+        first, last = self._first, self.last
         speed = self._speeds.median()
         return Track(
             track=first.track,
@@ -217,12 +203,10 @@ class ObjectsWriter:
 _TRACK_COLUMNS = tuple(field.name for field in fields(Track))
 
 
-def write_tracks(file: IO[str], tracks: Iterable[Track]) -> None:
+def write_tracks(path: Path, tracks: Iterable[Track]) -> None:
     """Write tracks.csv."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(_TRACK_COLUMNS)
-    for track in tracks:
-        writer.writerow([_shown(name, value) for name, value in asdict(track).items()])
+    rows = ([_shown(*item) for item in asdict(track).items()] for track in tracks)
+    write_rows(path, [_TRACK_COLUMNS, *rows])
 
 
 def _shown(name: str, value: Any) -> Any:
@@ -234,8 +218,7 @@ def _shown(name: str, value: Any) -> Any:
 
 def read_objects(path: Path) -> Iterator[Observation]:
     """Read objects.csv row by row, as `read_frames` does."""
-    for frame in read_frames(path):
-        yield from frame
+    return chain.from_iterable(read_frames(path))
 
 
 def read_frames(path: Path) -> Iterator[list[Observation]]:
@@ -272,28 +255,19 @@ def _gap(one: Observation, other: Observation) -> float:
 def _read_rows(path: Path) -> Iterator[Observation]:
     for line, row in _rows(path, OBJECT_COLUMNS):
         try:
-            numbers = {name: float(row[name]) for name in OBJECT_COLUMNS[3:10]}
-            yield Observation(
-                frame=int(row["frame"]),
-                time_s=float(row["time_s"]),
-                track=int(row["track"]),
-                box=(numbers["x"], numbers["y"], numbers["width"], numbers["height"]),
-                cx=numbers["cx"],
-                cy=numbers["cy"],
-                area=numbers["area"],
-                score=float(row["score"] or "nan"),
-                sign=row["sign"],
-            )
+            plain = {**row, "score": row["score"] or "nan", "first_s": "nan"}
+            x, y, width, height = (float(row[name]) for name in ("x", "y", "width", "height"))
+            box, values = (x, y, width, height), converted(Observation, plain)
+            yield Observation(**values, box=box, sign=row["sign"])
         except (TypeError, ValueError) as error:
             raise InputError(f"{path}: line {line} is no object of a frame ({error})") from error
 
 
 def read_tracks(path: Path) -> Iterator[Track]:
     """Read tracks.csv row by row; raises InputError, which names the line, if it is none."""
-    kinds: dict[str, Any] = {"int": int, "float": float, "Side": str}
     for line, row in _rows(path, _TRACK_COLUMNS):
         try:
-            yield Track(**{f.name: kinds[str(f.type)](row[f.name]) for f in fields(Track)})
+            yield Track(**converted(Track, row), entered=row["entered"], left=row["left"])
         except (TypeError, ValueError) as error:
             raise InputError(f"{path}: line {line} is no track ({error})") from error
 

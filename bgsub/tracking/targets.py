@@ -21,18 +21,11 @@ _MOST_PIXELS, _ALIKE, _BREATH = 40_000, 35.0, 2
 """Pixels of a patch above which it is reduced; root mean square difference in grey levels up to
 which a place may show the object; pixels by which outlines move from frame to frame."""
 
-_DISTINCT = 20.0
-"""Grey levels between the colours of objects from which their looks tell them apart."""
+_DISTINCT = 20.0  # grey levels between colours of objects that their looks tell apart
+_LEARNING = 0.12  # share by which a frame moves the usual size and colour of an object
+_LONG, _RARELY = 8, 4  # frames hidden, from which it is looked for in every fourth one only
 
-_LEARNING = 0.12
-"""Share by which a frame moves the usual size and colour of an object."""
-
-_LONG, _RARELY = 8, 4
-"""Frames from which something has been hidden for long, and is looked for in every fourth one."""
-
-_OVER, _LEFT = 0.5, 0.3
-"""Share of a box that another covers, and of an object that a region leaves, from which it is not
-behind that other but beside it."""
+_OVER, _LEFT = 0.5, 0.3  # share covered by another, and left of a region, of one beside that other
 
 _TINY, _SIDE_BY_SIDE, _PARTED = 100, 0.8, 0.4
 """Pixels of objects below which they part a region by its pixels, share of their usual areas from
@@ -47,11 +40,9 @@ _REACH, _FARTHEST = (0.6, 3.0, 2.0), 4.0
 """How far from its prediction an object is looked for: sizes, standard deviations, pixels; and most
 sizes by which an uncertain prediction reaches further (and 20 pixels)."""
 
-_AREA_COST, _COLOR_COST, _COLOR_SPAN = 0.3, 0.6, 40.0
-"""Cost of twice (or half) the usual area, and of a colour that is 40 grey levels off or more."""
-
-_OTHER = 8
-"""Factor between areas from which a region is something else, but where the border cut it."""
+_AREA_COST = 0.3  # of twice (or half) the usual area
+_COLOR_COST, _COLOR_SPAN = 0.6, 40.0  # of a colour that is so many grey levels off or more
+_OTHER = 8  # factor between areas of other things, but where the border cut one
 
 _NEAR, _ALIKE_AREA, _ALIKE_COLOR = 1.5, 3.0, 40.0
 """Own sizes beyond the usual reach from which only what looks like an object is it: factor between
@@ -259,7 +250,9 @@ def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | No
     if len(tracks) == 2 and len(unseen) == 1:
         own = unseen[0]
         left = _left_over(region, [boxes[1 - own]])
-        if left is not None and _is_beside(tracks[own], boxes[own], boxes[1 - own], left):
+        room = 0.0 if left is None else left[2] * left[3]
+        is_over = float(covered(boxes[own], boxes[1 - own])) >= _OVER
+        if left is not None and is_over and room >= _LEFT * tracks[own].size ** 2:
             boxes[own] = tracks[own].place(center(left), region.box)
             tracks[own].motion.correct(*center(boxes[own]), tracks[own].size, trust=0.5)
     areas = [track.area for track in tracks]
@@ -321,12 +314,6 @@ def _part(region: Detection, boxes: Sequence[Box]) -> dict[int, tuple[float, flo
         for i in np.unique(owners).tolist():
             middles[i] = pixels[owners == i].mean(axis=0)
     return {i: (float(middles[i, 0]), float(middles[i, 1])) for i in np.unique(owners).tolist()}
-
-
-def _is_beside(track: Target, box: Box, other: Box, left: Box) -> bool:
-    """Return whether an object is in what another leaves of their region, and not behind it."""
-    is_over = float(covered(box, other)) >= _OVER
-    return is_over and left[2] * left[3] >= _LEFT * track.width * track.height
 
 
 def _left_over(region: Detection, others: Sequence[Box]) -> Box | None:

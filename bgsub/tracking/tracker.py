@@ -18,48 +18,31 @@ from bgsub.tracking.detections import LEAST_SHARE, Box, Detection, Sign, center,
 from bgsub.tracking.targets import Motion, Target, assign, covered, find_shares, pairing_costs
 from bgsub.video.frames import Bytes
 
-_MOST_DETECTIONS = 400
-"""Regions of a frame that are followed, the largest ones: a mask of more is noise."""
-
+_MOST_DETECTIONS = 400  # the largest of a frame that are followed: a mask of more is noise
 _COVERED = 0.35  # share of an object's predicted box within a region that is taken to hold it
 _ROOM = 1.15  # usual areas of the largest of several objects, in a region that is to hold them all
 _FRAGMENT_GROWTH = 1.35  # usual sides of an object, up to which what lies near are its pieces
-
-_SMALL = 4 * LEAST_SHARE
-"""Share of the picture below which an object is small."""
-
-_CLEAR, _CERTAIN = 0.6, 0.75
-"""Probability that an object has in one frame at least, and that of one that need not last."""
+_SMALL = 4 * LEAST_SHARE  # share of the picture below which an object is small
+_CLEAR, _CERTAIN = 0.6, 0.75  # probability in one frame of an object, and of one that need not last
 
 # An object is seen for long or moves: waves and halos do neither. Something small moves further:
 # leaves turn where they are.
 _LASTING_FRAMES = 8
 _WAY, _SMALL_WAY = 1.0, 1.5  # own sizes
-
-SMALL_LASTING_S = 2.0
-"""Seconds for which something small is seen otherwise; five times as long where it is not clear."""
-
-_WEAKER, _SEEN = 5, 0.75
-"""Times as long for what is not clear, and share of the frames in which it is seen meanwhile."""
-
+SMALL_LASTING_S = 2.0  # for which something small is seen that does not move
+_WEAKER, _SEEN = 5, 0.75  # times as long if not clear; share of frames in which it is seen
 _APART_S = 0.15  # between two frames from which nothing can be followed from one to the next
 _FORGOTTEN_FRAMES = 12  # for which a tentative track may be missed
 _BORDER_PIXELS = 2  # from the border, from which something may have come
+LATEST = 8  # frames after which a frame is shown with what is known by then
 
-LATEST = 8
-"""Frames after which a frame is shown with what is known by then."""
-
-_LONGEST_S = 30.0
-"""Seconds after which a frame is settled with what is known by then: what is seen for ever and
-never clear would keep all frames waiting."""
+_LONGEST_S = 30.0  # after which a frame is settled: what is never clear would keep all waiting
 
 # What a region swallows was a piece of it and no object, if it has less than this share of it (the
 # latter if it came from the border) and was seen alone in fewer frames.
 _PIECE, _CUT_PIECE, _YOUNG_FRAMES = 0.5, 0.1, 25
 
-_GROWN = 2.5
-"""Usual areas of all its objects together from which a region shows one of which they were pieces.
-"""
+_GROWN = 2.5  # usual areas of all its objects, from which a region shows one that they are parts of
 
 _SURE_PART = 16  # the score is halved at this part, 1/16, of the least area that is not small,
 _SURE_FRAMES = 2  # and where something was seen in so many frames
@@ -151,11 +134,7 @@ class _Pair:
 
 
 class Followed(NamedTuple):
-    """Objects of the next frames, each in order of their numbers.
-
-    Those that are shown are late by `LATEST` frames at most, with what is known by then; of those
-    that are settled all is known.
-    """
+    """Objects of frames: shown at most `LATEST` frames late, by what is known, or settled."""
 
     shown: list[list[Observation]]
     settled: list[list[Observation]]
@@ -208,11 +187,7 @@ class Tracker:
         detections: Sequence[Detection],
         picture: Bytes | None = None,
     ) -> Followed:
-        """Take in the detections of the next frame, whose number counts from 1.
-
-        With the picture objects that have merged are told apart by their looks, without it by their
-        motion alone.
-        """
+        """Take in the next frame, from 1; by its picture, merged objects are told apart."""
         self._step_s = 0.0 if self._last is None else time_s - self._last
         step = 1.0 if self._last is None else max(self._step_s * self._rate, 1e-3)
         self._last = time_s

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from bgsub.errors import EmptySelectionError, InputError, plural
 from bgsub.video.frames import Bytes, Frame, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import ColorMode, Geometry, MaskImage, Orientation, Picture
 from bgsub.video.images import ImageError
-from bgsub.video.selection import Region, Selection, format_time
+from bgsub.video.selection import Picker, Region, Selection, format_time
 
 OnBadFrame = Literal["skip", "repeat", "fail"]
 
@@ -149,12 +149,6 @@ class FrameSource(ABC):
         kind = "colour" if self.layout.is_color else "grey"
         return f"<{type(self).__name__} {self.path!r}: {width}x{height} {kind}{count}>"
 
-    def _warn_of_fps(self, what: str) -> None:
-        """Warn of a rate that is given for frames that have times."""
-        if self.options.fps is not None:
-            message = f"--fps has no effect on {self.name}, {what} with times of its own"
-            self._opening_warnings.append(message)
-
     @abstractmethod
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         """Go through the input from its beginning; put warnings into `notes`."""
@@ -167,17 +161,15 @@ class FrameSource(ABC):
         orientation: Orientation | None = None,
         matrix: Matrix = "bt601",
     ) -> None:
-        options = self.options
-        turn = orientation or Orientation()
-        self.geometry = Geometry.plan(native_size, turn, options.roi, options.scale, self.name)
-        exact, chroma = options.exact_color, options.with_chroma
+        own, turn = self.options, orientation or Orientation()
+        self.geometry = Geometry.plan(native_size, turn, own.roi, own.scale, self.name)
         self.layout = self.geometry.layout(
-            kind, matrix, options.color, exact_color=exact, with_chroma=chroma
+            kind, matrix, own.color, exact_color=own.exact_color, with_chroma=own.with_chroma
         )
-        if options.mask is not None:
-            self.pixel_mask = options.mask.pixel_mask(self.geometry)
-        if options.ignore is not None:
-            self.ignored = options.ignore.ignored(self.geometry, self.pixel_mask)
+        if own.mask is not None:
+            self.pixel_mask = own.mask.pixel_mask(self.geometry)
+        if own.ignore is not None:
+            self.ignored = own.ignore.ignored(self.geometry, self.pixel_mask)
 
     def __iter__(self) -> Iterator[Frame]:
         return self.frames_into(None)
@@ -187,7 +179,7 @@ class FrameSource(ABC):
 
         Nothing is stored there for a frame that turns out to be bad.
         """
-        picker, on_bad_frame = self.options.selection.picker(), self.options.on_bad_frame
+        picker, on_bad_frame = Picker(self.options.selection), self.options.on_bad_frame
         self._late_doubts = []
         bad: list[BadFrame] = []
         doubtful: set[int] = set()
@@ -221,7 +213,7 @@ class FrameSource(ABC):
                 given += 1
                 previous = frame
                 yield frame
-        wants = self.options.selection.picker().wants
+        wants = Picker(self.options.selection).wants
         doubtful |= {number for number, time_s in self._late_doubts if wants(number, time_s)}
         self.bad_frames, self.doubtful_frames, self.decoded = bad, sorted(doubtful), decoded
         self.warnings = self._opening_warnings + notes
@@ -254,7 +246,7 @@ class FrameSource(ABC):
 
 
 class IndexedSource(FrameSource):
-    """A source whose frames can be read in any order: ``len(source)``, ``source[3]``, ``[2:9]``.
+    """A source whose frames can be read in any order: ``len(source)``, ``source[3]``.
 
     Places count from 0 among the frames that are selected, those that cannot be decoded included;
     one of these raises InputError. ``Frame.number`` counts from 1 in the input, as always. A
@@ -303,7 +295,7 @@ class IndexedSource(FrameSource):
 
     @cached_property
     def _selected(self) -> list[Item]:
-        picker = self.options.selection.picker()
+        picker = Picker(self.options.selection)
         return [item for item in self._items([]) if picker.wants(item.number, item.time_s)]
 
     def __len__(self) -> int:
@@ -313,13 +305,7 @@ class IndexedSource(FrameSource):
         """Return number and seconds of every frame that is selected, without reading any."""
         return [(item.number, item.time_s) for item in self._selected]
 
-    @overload
-    def __getitem__(self, place: int) -> Frame: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Frame]: ...
-    def __getitem__(self, place: int | slice) -> Frame | list[Frame]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(len(self))[place]]
+    def __getitem__(self, place: int) -> Frame:
         item = self._selected[place]
         try:
             return self._frame(item)

@@ -18,18 +18,10 @@ from av.video.stream import VideoStream
 
 from bgsub.errors import InputError, OutputError
 from bgsub.video import pyav
-from bgsub.video.container import (
-    FrameClock,
-    VideoKind,
-    check_count,
-    count_frames,
-    open_container,
-    output_error,
-)
+from bgsub.video import sink as sinks
 from bgsub.video.film import VideoFileSource
 from bgsub.video.frames import Bytes, Frame, Layout
 from bgsub.video.pyav import seek, stamp_of
-from bgsub.video.sink import open_sink
 
 _ENCODED = ("width", "height", "extradata")
 """What parts of one video must have in common."""
@@ -122,7 +114,7 @@ def encode_excerpt(
             layout = frame.layout
             if draw is not None:
                 layout = Layout("bgr", picture.shape[0], picture.shape[1])
-            sink = open_sink(out, out.stem, layout=layout, kind="mp4", rate=rate)
+            sink = sinks.open_sink(out, out.stem, layout=layout, kind="mp4", rate=rate)
         last = frame.time_s
         sink.write(picture, last - begin)
     return Excerpt(begin, last, 0 if sink is None else sink.close())
@@ -188,11 +180,11 @@ def join_videos(
     Each part comes with the time of its first frame in seconds, increasing. OutputError if the file
     cannot be written, or the parts were encoded in different ways.
     """
-    kind: VideoKind = "mkv" if out.suffix == ".mkv" else "mp4"
-    clock = FrameClock(rate, kind)
+    kind: sinks.VideoKind = "mkv" if out.suffix == ".mkv" else "mp4"
+    clock = sinks.FrameClock(rate, kind)
     count, last = 0, -1
     try:
-        with open_container(out, kind, title=title) as target:
+        with sinks.open_container(out, kind, title=title) as target:
             own: Any = None
             for path, begin_s in parts:
                 begin = clock.tick(begin_s) * clock.time_base
@@ -214,8 +206,8 @@ def join_videos(
                         target.mux(packet)
                         count += 1
     except (av.FFmpegError, OSError, IndexError) as error:
-        raise output_error(out, error) from error
-    check_count(out, count_frames(out), count)
+        raise sinks.output_error(out, error) from error
+    sinks.check_count(out, sinks.count_frames(out), count)
     return count
 
 
@@ -229,7 +221,7 @@ def join_pictures(folders: Sequence[Path], out: Path) -> int:
                 count += 1
                 link_or_copy(folder / f"{number:06d}.png", out / f"{count:06d}.png")
     except OSError as error:
-        raise output_error(out, error) from error
+        raise sinks.output_error(out, error) from error
     return count
 
 
@@ -253,7 +245,7 @@ def join_arrays(folders: Sequence[Path], out: Path) -> int:
             for start in range(0, part.shape[0], first.chunks[0]):
                 target.append(np.asarray(part[start : start + first.chunks[0]]))
     except OSError as error:
-        raise output_error(out, error) from error
+        raise sinks.output_error(out, error) from error
     return int(target.shape[0])
 
 

@@ -18,6 +18,7 @@ from bgsub.runtime.threads import available_cores
 from bgsub.video import damage, film_index, pyav
 from bgsub.video.base import BadPicture, FrameSource, Item, Options
 from bgsub.video.frames import Frame
+from bgsub.video.selection import Picker
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +39,9 @@ class VideoFileSource(FrameSource):
 
     def __init__(self, path: Path, options: Options) -> None:
         super().__init__(path.name, str(path), options)
-        self._warn_of_fps("a video")
+        if options.fps is not None:
+            message = f"--fps has no effect on {self.name}, a video with times of its own"
+            self._opening_warnings.append(message)
         self._file = path
         self._entry: film_index.Entry | None = None
         self._is_damaged = False
@@ -75,13 +78,6 @@ class VideoFileSource(FrameSource):
     def opened(self) -> AbstractContextManager[tuple[InputContainer, VideoStream]]:
         """Open the file and its video stream, to seek in it."""
         return film_index.open_video(self._file)
-
-    def index(self) -> film_index.FilmIndex | str:
-        """List all packets, or return why they do not tell which frames there are."""
-        with self.opened() as (container, stream):
-            return film_index.index_packets(
-                container, stream, resolution_s=self._header.resolution_s
-            )
 
     def to_frame(self, frame: VideoFrame, time_s: float) -> Frame | None:
         """Turn a decoded frame into one whose number is not known, 0; None if it is bad."""
@@ -130,9 +126,8 @@ class VideoFileSource(FrameSource):
                 index = film_index.index_packets(
                     container,
                     stream,
-                    resolution_s=header.resolution_s,
                     step_s=header.step_s,
-                    until=selection.picker(),
+                    until=Picker(selection),
                     is_sound=self._is_sound,
                 )
             if isinstance(index, str):
@@ -193,7 +188,7 @@ class VideoFileSource(FrameSource):
     def _packet_times(self) -> film_index.PacketTimes:
         if self._times is None:
             with self.opened() as (container, stream):
-                self._times = film_index.packet_times(container, stream, self._header)
+                self._times = film_index.packet_times(container, stream)
         return self._times
 
     def _is_sound(self, packet: bytes) -> bool:

@@ -31,7 +31,6 @@ from bgsub.video.base import BadPicture, Item
 from bgsub.video.geometry import Picture
 from bgsub.video.selection import Picker, Selection
 
-_TEXT_CODECS = {"ansi", "bintext", "idf", "xbin"}  # FFmpeg draws text as a terminal would
 _DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 _MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
 
@@ -77,16 +76,16 @@ def open_video(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
             container = stack.enter_context(pyav.open_input(path))
         except (FFmpegError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
+            if isinstance(error, av.ArgumentError):
+                reason = "it names other files, as playlists do, or is of a kind that is not read"
             message = f"{path.name}: is not a video that can be read ({reason})"
             raise InputError(f"{message}; check that it is complete and plays") from error
-        stream, advice = container.streams.best("video"), "give a video file or images"
+        stream = container.streams.best("video")
         if not isinstance(stream, VideoStream):
-            raise InputError(f"{path.name}: holds no video; {advice}")
+            raise InputError(f"{path.name}: holds no video; give a video file or images")
         if stream.codec_context is None:
             message = f"{path.name}: its codec is unknown to FFmpeg"
             raise InputError(f"{message}; convert it to H.264 or FFV1")
-        if stream.codec_context.name in _TEXT_CODECS:
-            raise InputError(f"{path.name}: is a text, not a video; {advice}")
         yield container, stream
 
 
@@ -103,7 +102,6 @@ class FilmHeader:
         self.rate = rate if rate is not None and 0 < rate <= _MAX_RATE else None
         self.announced, self.skipped = stream.frames, 0
         self.intra_only = codec.codec.intra_only
-        self.resolution_s = pyav.seconds(1, stream.time_base) or 0.001
         # avi and asf have no other times for codecs that reorder frames.
         reorders = codec.has_b_frames > 0 and codec.name in _REORDERED
         self.has_decoding_times = self.format == "avi" or (self.format == "asf" and reorders)
@@ -214,7 +212,7 @@ class PacketTimes(NamedTuple):
     pace: Pace
 
 
-def packet_times(container: InputContainer, stream: VideoStream, header: FilmHeader) -> PacketTimes:
+def packet_times(container: InputContainer, stream: VideoStream) -> PacketTimes:
     """Read the timestamps of a video that was just opened, without decoding."""
     stamps, beats = [], []
     try:
@@ -233,7 +231,7 @@ def packet_times(container: InputContainer, stream: VideoStream, header: FilmHea
     is_stray = np.abs(np.median(around, axis=1) - beats) > RESTART_S
     kept = np.unique(known[~is_stray])
     strays = frozenset(known[is_stray].tolist())
-    return PacketTimes(kept, strays, pace_of(kept, header.resolution_s))
+    return PacketTimes(kept, strays, pace_of(kept, pyav.seconds(1, stream.time_base) or 0.001))
 
 
 class Entry(NamedTuple):
@@ -280,12 +278,12 @@ class FilmIndex:
 
     @cached_property
     def stamps_s(self) -> NDArray[np.float64]:
-        """Seconds of all frames on the stream's clock, shape (n,)."""
+        """Seconds of all frames on the stream's clock."""
         return _seconds(self.stamps, self.base)
 
     @cached_property
     def times(self) -> NDArray[np.float64]:
-        """Seconds of all frames from the first one on, shape (n,)."""
+        """Seconds of all frames from the first one on."""
         return np.asarray(np.round(self.stamps_s - self.stamps_s[0], 9))
 
     @cached_property
@@ -344,15 +342,14 @@ def index_packets(
     container: InputContainer,
     stream: VideoStream,
     *,
-    resolution_s: float,
     step_s: float | None = None,
     until: Picker | None = None,
     is_sound: Callable[[bytes], bool] = lambda _: True,
 ) -> FilmIndex | str:
     """List the packets of a video that was just opened, or return why they do not tell its frames.
 
-    Timestamps are rounded to the resolution; frames are `step_s` apart by the header. Behind the
-    end of what `until` selects, no more is read than decoders may need.
+    Frames are `step_s` apart by the header. Behind the end of what `until` selects, no more is read
+    than decoders may need.
     """
     form, codec = container.format.name, stream.codec_context.name
     base = pyav.fraction(stream.time_base)
@@ -393,10 +390,10 @@ def index_packets(
         np.array(begins, dtype=np.bool_),
         is_partial,
     )
-    return _doubt(index, resolution_s, step_s) or index
+    return _doubt(index, step_s) or index
 
 
-def _doubt(index: FilmIndex, resolution_s: float, step_s: float | None) -> str:
+def _doubt(index: FilmIndex, step_s: float | None) -> str:
     """Return why packets are not the frames of their timestamps; empty if they are."""
     # Where reading ended, pictures may be missing that are shown before others.
     stamps = index.stamps[: -(_MARGIN // 2)] if index.is_partial else index.stamps
@@ -409,7 +406,7 @@ def _doubt(index: FilmIndex, resolution_s: float, step_s: float | None) -> str:
     if index.is_partial:
         leaves_out |= step_s is None or steps.max() > GAP_STEPS * step_s
     else:
-        leaves_out |= pace_of(_seconds(stamps, index.base), resolution_s).missing > 0
+        leaves_out |= pace_of(_seconds(stamps, index.base), float(index.base)).missing > 0
     if leaves_out:
         return "time stamps leave out frames"
     if np.diff(_seconds(index.stamps[index.ranks], index.base)).min() < -RESTART_S:
@@ -458,7 +455,7 @@ class DecodingPlan:
     """Which frames of a video are wanted, and which packets are decoded for them."""
 
     def __init__(self, index: FilmIndex, selection: Selection) -> None:
-        wants = selection.picker().wants
+        wants = Picker(selection).wants
         wanted = [wants(i + 1, time_s) for i, time_s in enumerate(index.times.tolist())]
         self.index, self.is_wanted = index, np.array(wanted)
         self.is_needed = index.needed(self.is_wanted)

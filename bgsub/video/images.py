@@ -256,10 +256,6 @@ class TiffPages:
             count = len(self._tiff.pages)
             return ImageHeader("tiff", shape if is_grey else (*shape, 3), dtype, count)
 
-    def seconds(self, page: int) -> float:  # noqa: ARG002 - as of all pages
-        """Return 0: no TIFF file says how long a page is shown."""
-        return 0.0
-
     def read(self, page: int) -> Image:
         """Decode a page: grey, or blue, green and red."""
         header = self.header(page)
@@ -327,49 +323,6 @@ class TiffPages:
         if image.shape != header.shape:
             raise ImageError("the file is cut off or damaged")
         return image.astype(header.dtype, copy=False)
-
-
-class AnimatedPages:
-    """The pictures of an animated WebP or PNG, which build on each other."""
-
-    def __init__(self, path: Path) -> None:
-        data = path.read_bytes()
-        self._header = read_header(data)
-        with _as_damage():
-            if self._header.format == "png":
-                _check_png(data)
-            self._pictures = _open_by_pillow(data)
-        self._data = data
-
-    def header(self, page: int) -> ImageHeader:  # noqa: ARG002 - all are alike
-        """Return what a page is."""
-        return self._header
-
-    def seconds(self, page: int) -> float:
-        """Return how long a picture is shown, which is known when it is decoded."""
-        with _as_damage():
-            if page < self._pictures.tell():  # Pillow cannot go back in a PNG
-                self._pictures = _open_by_pillow(self._data)
-            self._pictures.seek(page)
-            self._pictures.load()
-            return float(self._pictures.info.get("duration") or 0) / 1000
-
-    def read(self, page: int) -> Image:
-        """Decode a picture, and those that it builds on."""
-        from PIL.ImageOps import exif_transpose
-
-        self.seconds(page)
-        with _as_damage():
-            # By way of alpha: Pillow warns of palettes with transparent entries otherwise.
-            shown = exif_transpose(self._pictures).convert("RGBA")
-            if len(self._header.shape) == 2:
-                return np.asarray(shown.convert("L"))
-            return np.asarray(cv2.cvtColor(np.asarray(shown), cv2.COLOR_RGBA2BGR), np.uint8)
-
-
-def open_pages(path: Path) -> TiffPages | AnimatedPages:
-    """Open the pictures of a TIFF file, or of an animated WebP or PNG."""
-    return TiffPages(path) if read_header(path).format == "tiff" else AnimatedPages(path)
 
 
 def is_image_name(path: str | os.PathLike[str]) -> bool:

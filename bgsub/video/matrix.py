@@ -10,7 +10,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO, Generic, TypeVar, cast
+from typing import IO, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,6 @@ class FrameMatrix:
         self._chunks: list[Bytes] = []
         self._numbers: list[int] = []
         self._times: list[float] = []
-        self._closed = False
         self._directory = directory
         self._file: IO[bytes] | None = None
         if directory is not None:
@@ -56,11 +55,6 @@ class FrameMatrix:
 
     def __len__(self) -> int:
         return len(self._numbers)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of frames and number of bytes of each."""
-        return len(self), self.layout.size
 
     @property
     def numbers(self) -> NDArray[np.int64]:
@@ -85,7 +79,6 @@ class FrameMatrix:
 
     def room(self) -> Bytes:
         """Return the row of the next frame, for its bytes to be put there before it is added."""
-        self._check_open()
         chunk, row = divmod(len(self), self.chunk_rows)
         if chunk == len(self._chunks):
             self.release()
@@ -98,7 +91,6 @@ class FrameMatrix:
 
         No other row is touched, which matters where a sample of a long video is read from a file.
         """
-        self._check_range(start, stop, self.layout.size, "columns")
         block = np.empty((len(self) if rows is None else rows.size, stop - start), dtype=np.uint8)
         for index, chunk in enumerate(self._chunks):
             first = index * self.chunk_rows
@@ -113,7 +105,6 @@ class FrameMatrix:
 
     def rows(self, start: int, stop: int) -> Bytes:
         """Return whole frames; a view where the rows lie in one chunk, otherwise a copy."""
-        self._check_range(start, stop, len(self), "rows")
         if start == stop:
             return np.empty((0, self.layout.size), dtype=np.uint8)
         parts = []
@@ -132,8 +123,8 @@ class FrameMatrix:
 
     def close(self) -> None:
         """Free the memory and the temporary file; views that were handed out stay valid."""
-        self._closed = True
         self._chunks.clear()
+        self._numbers.clear()
         if self._file is not None:
             self._file.close()
 
@@ -157,15 +148,6 @@ class FrameMatrix:
             message = f"{self._directory}: {what} ({error.strerror or error})"
             advice = "free some space or choose another folder"
             raise OutputError(f"{message}; {advice}") from error
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ValueError("the matrix of frames is closed")
-
-    def _check_range(self, start: int, stop: int, length: int, what: str) -> None:
-        self._check_open()
-        if not 0 <= start <= stop <= length:
-            raise ValueError(f"{what} {start}:{stop} lie outside 0:{length}")
 
 
 def _release(chunk: Bytes) -> None:
@@ -201,26 +183,21 @@ Item = TypeVar("Item")
 _END = object()
 
 
-class Prefetch(Generic[Item]):
-    """Iterates over another iterable in a thread of its own, `depth` items ahead at most.
+def prefetch(items: Iterable[Item], depth: int = 4) -> Iterator[Item]:
+    """Iterate over items in a thread of its own, `depth` of them ahead at most.
 
     An error of the iterable is raised where its item would have come. Leaving the loop early, or
     an exception in it, stops the thread and closes the iterable.
     """
-
-    def __init__(self, items: Iterable[Item], depth: int = 4) -> None:
-        self._items, self._depth = items, depth
-
-    def __iter__(self) -> Iterator[Item]:
-        items = iter(self._items)
-        pool = ThreadPoolExecutor(1, "bgsub-decode")
-        try:
-            waiting = deque(pool.submit(next, items, _END) for _ in range(self._depth + 1))
-            while (item := waiting.popleft().result()) is not _END:
-                waiting.append(pool.submit(next, items, _END))
-                yield cast("Item", item)
-        finally:
-            pool.shutdown(cancel_futures=True)
-            close = getattr(items, "close", None)
-            if close is not None:
-                close()
+    source = iter(items)
+    pool = ThreadPoolExecutor(1, "bgsub-decode")
+    try:
+        waiting = deque(pool.submit(next, source, _END) for _ in range(depth + 1))
+        while (item := waiting.popleft().result()) is not _END:
+            waiting.append(pool.submit(next, source, _END))
+            yield cast("Item", item)
+    finally:
+        pool.shutdown(cancel_futures=True)
+        close = getattr(source, "close", None)
+        if close is not None:
+            close()

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, cast
 
 import av
@@ -26,7 +25,6 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
-from bgsub.errors import InputError
 from bgsub.video.base import BadPicture
 from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix
 from bgsub.video.geometry import Orientation, Picture
@@ -37,27 +35,15 @@ _LENIENT: dict[str, Any] = {"metadata_errors": "replace"} if _MAJOR < 19 else {}
 
 # Kinds of files that hold no pictures but say where they are: FFmpeg would open those files, or
 # connect to other machines, and a file from a stranger must not decide that. Then what is no file
-# at all.
+# at all, and texts, which FFmpeg draws as a terminal would.
 _LISTS = {"concat", "dash", "hls", "imf", "sdp", "vobsub", "webm_dash_manifest"}
 _DEVICES = {
     *("alsa", "fbdev", "jack", "kmsgrab", "lavfi", "oss", "pulse", "rtp", "rtsp", "sap", "tty"),
     *("video4linux2,v4l2", "x11grab", "xcbgrab"),
 }
+_TEXTS = {"adf", "bin", "idf", "xbin"}
 #: Formats of single files and of pipes, none of which names other files.
-READ = ",".join(sorted(av.formats_available - _LISTS - _DEVICES))
-# How lists begin, behind a byte order mark, empty lines and comments of XML.
-_LIST_BEGINNINGS = {
-    b"#extm3u": "an HLS playlist",
-    b"ffconcat": "a list of files for FFmpeg (ffconcat)",
-    b"v=0": "a session description (SDP)",
-    b"<mpd": "a DASH manifest",
-    b"<compositionplaylist": "an IMF playlist",
-    b"<assetmap": "an IMF asset map",
-    b"# vobsub": "an index of subtitles (VobSub)",
-}
-# Atomic: what it has taken is never divided anew, which takes exponential time of many comments.
-_PROLOGUE = rb"(?:\xef\xbb\xbf)?(?>(?:<\?.*?\?>|<!--.*?-->|\s)*)"
-_LIST = re.compile(_PROLOGUE + b"(" + b"|".join(_LIST_BEGINNINGS) + b")", re.DOTALL | re.IGNORECASE)
+READ = ",".join(sorted(av.formats_available - _LISTS - _DEVICES - _TEXTS))
 
 #: Codecs with packets that are not to be seen.
 HIDDEN_PACKETS = frozenset({"vp8", "vp9", "libvpx", "libvpx-vp9"})
@@ -80,14 +66,9 @@ _BT709 = 1  # FFmpeg's AVCOL_SPC_BT709
 def open_input(path: str | os.PathLike[str]) -> Iterator[InputContainer]:
     """Open a file for reading, whatever letters its name and its texts have; closes it at the end.
 
-    InputError if it is a list of other files; av.FFmpegError or ValueError if FFmpeg refuses it.
+    av.FFmpegError or ValueError if FFmpeg refuses it: ArgumentError for a list of other files.
     """
-    kind = _list_kind(path)
-    if kind is not None:
-        message = f"{Path(path).name}: is {kind}, which names other files and holds no video"
-        raise InputError(f"{message}; give the video itself, or join the parts into one file")
-    # The prefix keeps names such as "12:30.mp4" from being taken for a network protocol. What the
-    # beginnings above do not know of, FFmpeg refuses itself.
+    # The prefix keeps names such as "12:30.mp4" from being taken for a network protocol.
     container: InputContainer = av.open(
         f"file:{os.fspath(path)}",
         mode="r",
@@ -104,16 +85,6 @@ def open_input(path: str | os.PathLike[str]) -> Iterator[InputContainer]:
             for stream in container.streams.video:
                 if stream.codec_context is not None:
                     stream.codec_context.flush_buffers()
-
-
-def _list_kind(path: str | os.PathLike[str]) -> str | None:
-    """Return which list of other files a file is, by how it begins; None for all else."""
-    try:
-        with Path(path).open("rb") as file:
-            match = _LIST.match(file.read(4096))
-    except OSError:
-        return None
-    return _LIST_BEGINNINGS[match[1].lower()] if match else None
 
 
 def decode(packet: Packet[VideoStream]) -> list[VideoFrame]:
@@ -278,8 +249,7 @@ class PictureMaker:
             bgr = _plane(frame, 0, 3).reshape(frame.height, frame.width, 3)
             return Picture((bgr,), limited and luma is not None, luma, chroma)
         except (FFmpegError, ValueError) as error:
-            reason = f"frames of the format {name} cannot be converted"
-            raise BadPicture(reason) from error
+            raise BadPicture(f"frames of the format {name} cannot be converted") from error
 
     def _gray(self, frame: VideoFrame) -> Bytes:
         name = frame.format.name

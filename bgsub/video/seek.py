@@ -13,7 +13,7 @@ from bgsub.errors import InputError
 from bgsub.video import pyav
 from bgsub.video.base import FrameSource, IndexedSource
 from bgsub.video.film import VideoFileSource
-from bgsub.video.film_index import FilmIndex, Place
+from bgsub.video.film_index import FilmIndex, Place, index_packets
 from bgsub.video.frames import Frame
 from bgsub.video.selection import sample_rows
 
@@ -67,7 +67,8 @@ def frames_between(
 
 def index_film(source: VideoFileSource) -> FilmIndex | str:
     """List the frames of a video, so that any can be sought, or return why they cannot."""
-    index = source.index()
+    with source.opened() as (container, stream):
+        index = index_packets(container, stream)
     if isinstance(index, FilmIndex):
         announced = list(index.stamps_s[:_CHECKED])
         if _first_stamps(source, len(announced)) != announced:

@@ -71,9 +71,9 @@ def _parse(value: str | int | Position, name: str) -> Position:
     raise UsageError(f"{name} {value!r} is not understood; give {_FORMS}")
 
 
-def parse_rate(value: str | float | Fraction, name: str = "fps") -> Fraction:
+def parse_rate(value: str | float | Fraction) -> Fraction:
     """Read frames a second, from 0.0001 to 100,000; UsageError otherwise."""
-    message = f'{name} {value}: must be a number of frames a second, such as 12.5 or "30000/1001"'
+    message = f'fps {value}: must be a number of frames a second, such as 12.5 or "30000/1001"'
     try:
         rate = Fraction(str(value).strip()) if len(str(value)) < 40 else Fraction(0)
     except (ValueError, ZeroDivisionError) as error:
@@ -121,10 +121,6 @@ class Selection:
         """Whether no frame is left out."""
         return self.start is None and self.end is None and self.every is None
 
-    def picker(self) -> Picker:
-        """Return what decides frame by frame, for one pass over an input."""
-        return Picker(self)
-
     def estimate(self, frames: int | None, rate: Fraction | None) -> int | None:
         """Estimate how many of an input's frames are selected, from its rate; None if unknown."""
         given = (self.start, self.end, self.every)
@@ -152,7 +148,7 @@ class Selection:
 
 
 class Picker:
-    """Decides for the frames of an input, asked in their order, which are selected."""
+    """Decides in one pass over an input, frame by frame in order, which are selected."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection

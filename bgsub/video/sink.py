@@ -12,7 +12,9 @@ stream High profile, and without B-frames and lookahead an encoder holds few fra
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
+import math
 import queue
 import shutil
 import threading
@@ -26,25 +28,20 @@ import av
 import cv2
 import numpy as np
 from av.container import OutputContainer
+from av.packet import Packet
 from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, OutputError
+from bgsub.errors import InputError, OutputError, cannot_write, plural, was_or_were
+from bgsub.video import pyav
 from bgsub.video.arrays import check_zarr
-from bgsub.video.container import (
-    FrameClock,
-    VideoKind,
-    check_count,
-    count_frames,
-    open_container,
-    output_error,
-)
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.images import Image, read_image, write_image
 
 _log = logging.getLogger(__name__)
 
+VideoKind = Literal["mp4", "mkv"]
 SinkKind = Literal["mp4", "mkv", "png", "zarr"]
 Pixels = Literal["gray", "gray16", "yuv420", "bgr"]
 
@@ -70,8 +67,125 @@ _CHUNK_BYTES = 4 << 20
 _AXES = ("frame", "y", "x", "channel")
 
 _QUEUE_FRAMES = 8
+# The rate of frames whose rate nobody knows, as image sequences are commonly played.
+_DEFAULT_RATE = Fraction(25)
+# MP4 has 32 bits for the time from one frame to the next: 20 hours and more. A step beyond that is
+# no time of a recording but a damaged timestamp.
+_LONGEST_STEP = 2**31 - 1
+
 # One frame takes milliseconds; only a file system that has stopped answering takes this long.
 _PATIENCE_S = 30.0
+
+
+def open_container(path: Path, kind: VideoKind, *, title: str = "") -> OutputContainer:
+    """Open a video file for writing; one that is there already is overwritten.
+
+    av.FFmpegError or OSError where FFmpeg refuses, which may happen as late as the first packet.
+    """
+    # bitexact: the same frames give the same file, without dates and random identifiers.
+    # An absolute path is never taken for the name of a protocol, whatever colons it has.
+    options = {"fflags": "+bitexact"} | ({"movflags": "+faststart"} if kind == "mp4" else {})
+    form = "mp4" if kind == "mp4" else "matroska"
+    container = av.open(str(path.absolute()), "w", format=form, container_options=options)
+    if title:
+        container.metadata["title"] = title
+    return container
+
+
+class FrameClock:
+    """Turns the times of frames into timestamps.
+
+    Times that lie on the grid of the rate, up to the rounding of containers (a tenth of a frame or
+    1 ms), get the grid's exact timestamps; others keep their own. The first frame is at 0.
+    """
+
+    def __init__(self, rate: Fraction | None, kind: VideoKind = "mp4") -> None:
+        # What containers can hold: positive, with a denominator of at most 1001.
+        limited = Fraction(0) if rate is None else Fraction(rate).limit_denominator(1001)
+        self.rate = limited if 0 < limited <= 100_000 else _DEFAULT_RATE
+        # A unit of time that frames of the rate fall on exactly, of 0.1 ms or less.
+        self.time_base = Fraction(1, self.rate.numerator * math.ceil(10_000 / self.rate.numerator))
+        self._tick_s = float(self.time_base)
+        self._interval = int(1 / (self.rate * self.time_base))
+        smallest_s = Fraction(1, 1000) if kind == "mkv" else self.time_base
+        self._smallest_step = math.ceil(smallest_s / self.time_base)
+        self._tolerance = max(0.1 * self._interval, 0.001 / self._tick_s)
+        self._start_s: float | None = None
+        self._last_s = -math.inf
+        self._last = 0
+
+    def tick(self, time_s: float | None) -> int:
+        """Return the timestamp of the next frame, in units of ``time_base``, always increasing.
+
+        No time, or one that does not advance or jumps by a day, means one frame interval after the
+        frame before.
+        """
+        if time_s is not None and not math.isfinite(time_s):
+            time_s = None
+        if self._start_s is None:
+            self._start_s = self._last_s = 0.0 if time_s is None else float(time_s)
+            return 0
+        following = self._last + max(self._interval, self._smallest_step)
+        if time_s is not None and time_s > self._last_s:
+            self._last_s = time_s
+            exact = (time_s - self._start_s) / self._tick_s
+            if exact - self._last > _LONGEST_STEP:
+                self._start_s = time_s - following * self._tick_s
+            else:
+                on_grid = round(exact / self._interval) * self._interval
+                snaps = abs(exact - on_grid) <= self._tolerance and on_grid > self._last
+                stamp = on_grid if snaps else round(exact)
+                following = max(stamp, self._last + self._smallest_step)
+        self._last = following
+        return following
+
+
+def count_frames(path: Path) -> int:
+    """Count the frames of a video file by its packets, decoding only its first and last ones.
+
+    OutputError if the file cannot be read or these cannot be decoded.
+    """
+    count = 0
+    tail: list[Packet[VideoStream]] = []
+    try:
+        with pyav.open_input(path.absolute()) as container:
+            stream = container.streams.video[0]
+            for packet in container.demux(stream):
+                if packet.size == 0 or packet.is_corrupt:
+                    continue
+                count += 1
+                if packet.is_keyframe:
+                    tail.clear()
+                tail.append(packet)
+                if count == 1:
+                    _decode_all(stream, tail)
+            _decode_all(stream, tail)
+    except (av.FFmpegError, OSError, IndexError) as error:
+        reason = getattr(error, "strerror", None) or error
+        message = f"{path}: cannot be read back after writing ({reason})"
+        raise OutputError(f"{message}; check the disk and run again") from error
+    return count
+
+
+def _decode_all(stream: VideoStream, packets: list[Packet[VideoStream]]) -> None:
+    codec = stream.codec_context
+    frames = sum(len(codec.decode(packet)) for packet in (*packets, None))
+    codec.flush_buffers()
+    if frames != len(packets):
+        raise OSError(errno.EIO, f"{len(packets)} packets give {plural(frames, 'frame')}")
+
+
+def check_count(path: Path, found: int, expected: int) -> None:
+    """Raise OutputError when a result holds another number of frames than were written."""
+    if found != expected:
+        message = f"{path}: holds {plural(found, 'frame')} where {expected} {was_or_were(expected)}"
+        raise OutputError(f"{message} written; check the disk and run again")
+
+
+def output_error(path: Path, error: Exception) -> OutputError:
+    """Return the error that says that a result cannot be written."""
+    advice = "free some space, or choose another place with --out or another --format"
+    return cannot_write(path, error, advice)
 
 
 def _split(frame: Image, layout: Layout) -> tuple[Pixels, tuple[Image, ...]]:
@@ -177,7 +291,6 @@ class FrameSink(ABC):
         self.name, self.path = name, path
         self.padded, self.count = False, 0
         self._layout = layout
-        self._state: Literal["open", "complete", "failed"] = "open"
 
     def write(self, frame: Image, time_s: float | None = None) -> None:
         """Add a frame; its bytes are copied.
@@ -186,30 +299,22 @@ class FrameSink(ABC):
         alike. Grey pictures may have 16 bits where the format is lossless. Without a time it comes
         one frame interval after the one before. ValueError if it does not fit.
         """
-        if self._state != "open":
-            raise ValueError(f"{self.path}: the sink is closed")
         with self._named():
             self._write(frame, time_s)
 
     def close(self) -> int:
         """Finish, read the result again and return its number of frames, which is that written.
 
-        What does not hold them is left for `abort` to remove. ValueError if closing failed before.
+        What does not hold them is left for `abort` to remove.
         """
-        if self._state == "failed":
-            raise ValueError(f"{self.path}: the sink was aborted or could not be closed")
-        if self._state == "open":
-            self._state = "failed"
-            if self.count == 0:
-                raise OutputError(f"{self.path}: no frame was written to it; select some frames")
-            with self._named():
-                self._finish()
-            self._state = "complete"
+        if self.count == 0:
+            raise OutputError(f"{self.path}: no frame was written to it; select some frames")
+        with self._named():
+            self._finish()
         return self.count
 
     def abort(self) -> None:
         """Remove what was written. Never raises; does no harm when called twice or after close."""
-        self._state = "failed"
         with contextlib.suppress(OSError):
             self._remove()
 

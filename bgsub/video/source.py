@@ -7,9 +7,8 @@ import os
 import re
 from collections import Counter
 from collections.abc import Generator, Iterable
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, get_args
@@ -19,20 +18,11 @@ from numpy.typing import NDArray
 
 from bgsub.errors import InputError, UsageError
 from bgsub.runtime.files import check_plain
+from bgsub.video import images as pictures
 from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, is_zarr, open_array, open_zarr
 from bgsub.video.base import BadFrame, FrameSource, IndexedSource, Item, OnBadFrame, Options
 from bgsub.video.geometry import ColorMode, MaskImage, Picture
-from bgsub.video.images import (
-    AnimatedPages,
-    ImageError,
-    ImageHeader,
-    TiffPages,
-    count_pages,
-    decode_image,
-    is_image_name,
-    open_pages,
-    read_header,
-)
+from bgsub.video.images import ImageError, ImageHeader, is_image_name
 from bgsub.video.selection import Position, Region, Selection, parse_rate, parse_region
 
 __all__ = ["BadFrame", "Footage", "FrameSource", "open_source"]
@@ -73,9 +63,8 @@ def open_source(
     ----------
     source : path or ndarray
         A video file; a folder of images, a glob (``shots/*.png``) or a printf pattern
-        (``f%04d.png``); an image, a TIFF file with pages, an animated WebP or PNG; a .npy or .npz
-        file or a .zarr store; or an array of
-        uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3).
+        (``f%04d.png``); an image, or a TIFF file with pages; a .npy or .npz file or a .zarr store;
+        or an array of uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3).
     start, end, every : str or int, optional
         First and last frame, both included, and the distance between frames: as frame numbers
         counted from 1, ``12.5s`` or ``HH:MM:SS.mmm``. Selections by time on images and arrays
@@ -178,9 +167,13 @@ def _open_path(given: str, options: Options) -> FrameSource:
     if path.suffix.lower() in ARRAY_SUFFIXES:
         return open_array(path, name, given, options)
     if is_image_name(path):
-        if count_pages(path) > 1:
-            return PagesSource(name, given, path, options)
-        return ImageFilesSource(name, given, [path], options)
+        if pictures.count_pages(path) < 2:
+            return ImageFilesSource(name, given, [path], options)
+        kind = pictures.read_header(path).format
+        if kind == "tiff":
+            return TiffSource(name, given, path, options)
+        if kind == "webp":  # of an animated PNG FFmpeg makes a video
+            raise InputError(f"{given}: is an animation, which is not read; convert it to a video")
     # PyAV takes a quarter of a second to import, and images and arrays do without.
     from bgsub.video.film import VideoFileSource
 
@@ -301,7 +294,7 @@ class ImageFilesSource(IndexedSource):
         reason = ""
         for path in self._files:
             try:
-                return path, read_header(path)
+                return path, pictures.read_header(path)
             except OSError as error:
                 reason = reason or f"{path.name}: {(error.strerror or str(error)).lower()}"
             except ImageError as error:
@@ -320,7 +313,7 @@ class ImageFilesSource(IndexedSource):
 
     def _picture(self, index: int) -> Picture:
         file, (height, width) = self._files[index], self._shape[:2]
-        image = decode_image(file.read_bytes())
+        image = pictures.decode_image(file.read_bytes())
         if image.shape[:2] != (height, width):
             size = f"{image.shape[1]}×{image.shape[0]}"
             message = f"{file}: is {size} pixels, but {self._first.name} is {width}×{height}"
@@ -329,63 +322,35 @@ class ImageFilesSource(IndexedSource):
         return Picture((self._to_8_bit(image),))
 
 
-_Opened = list[TiffPages | AnimatedPages]
+class TiffSource(IndexedSource):
+    """The pages of a TIFF file as frames, alike in size and kind, one in memory at a time."""
 
-
-class PagesSource(IndexedSource):
-    """The pictures of one file as frames, alike in size and kind, one in memory at a time."""
+    kind, codec = "array", "tiff"
 
     def __init__(self, name: str, path: str, file: Path, options: Options) -> None:
         super().__init__(name, path, options)
-        self._file, self._lock = file, Lock()
+        self._lock = Lock()  # several threads may ask for frames, which are read from one place
         try:
-            pages = open_pages(file)
-            header, shown_s = self._common_header(pages), pages.seconds(0)
+            self._pages = pictures.TiffPages(file)
+            header = self._common_header()
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise InputError(f"{name}: cannot be read ({reason}); check its permissions") from error
         except ImageError as error:
             raise InputError(f"{name}: {error}; check that it opens in a viewer") from error
-        self._is_timed = shown_s > 0  # an animation, which says how long each picture is shown
-        self.kind, self.codec = "images" if shown_s else "array", header.format
-        if self._is_timed:
-            self._warn_of_fps("an animation")
-            self.rate = 1 / Fraction(shown_s).limit_denominator(1000)
         self._announce(header.pages, header.shape, header.dtype)
 
-    def _common_header(self, pages: TiffPages | AnimatedPages) -> ImageHeader:
-        first = pages.header(0)
+    def _common_header(self) -> ImageHeader:
+        first = self._pages.header(0)
         for page in range(1, first.pages):
-            header = pages.header(page)
+            header = self._pages.header(page)
             if (header.shape, header.dtype) != (first.shape, first.dtype):
                 message = f"{self.name}: page {page + 1} is {header.dtype} of shape {header.shape}"
                 expected = f"the first {first.dtype} of {first.shape}"
                 raise InputError(f"{message}, {expected}; all pages must be alike")
         return first
 
-    def _items(self, notes: list[str]) -> Generator[Item, None, None]:
-        # Each iteration opens the file for itself: another one reads elsewhere in it.
-        opened: _Opened = []
-        time_s = 0.0
-        with ExitStack() as at_the_end:
-            at_the_end.callback(opened.clear)  # a frame that is asked for later opens it again
-            for item in at_the_end.enter_context(closing(super()._items(notes))):
-                load = partial(self._picture, item.number - 1, opened)
-                if not self._is_timed:
-                    yield item._replace(load=load)
-                    continue
-                yield item._replace(time_s=time_s, load=load)
-                shown_s = 0.0
-                with suppress(ImageError):
-                    shown_s = self._pages(opened).seconds(item.number - 1)
-                time_s += shown_s or float(1 / (self.rate or 1))
-
-    def _pages(self, opened: _Opened) -> TiffPages | AnimatedPages:
-        if not opened:
-            opened.append(open_pages(self._file))
-        return opened[0]
-
-    def _picture(self, index: int, opened: _Opened | None = None) -> Picture:
-        with self._lock:  # several threads may ask for frames
-            image = self._pages([] if opened is None else opened).read(index)
+    def _picture(self, index: int) -> Picture:
+        with self._lock:
+            image = self._pages.read(index)
         return Picture((self._to_8_bit(image),))

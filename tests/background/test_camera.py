@@ -105,7 +105,7 @@ def test_a_single_bump_is_no_shaking(wide):
 
 def test_a_camera_that_pans_has_no_place(wide):
     panning = np.concatenate([wide] * 8, axis=1)
-    frames = [panning[ROOM:-ROOM, 25 * i : 25 * i + WIDTH] for i in range(40)]
+    frames = [panning[ROOM:-ROOM, 25 * i : 25 * i + WIDTH] for i in range(24)]
     assert find_registration(np.stack(frames)) is None
 
 
@@ -128,7 +128,7 @@ def test_waves_that_fill_a_small_picture_are_no_camera_that_shakes(seed, n):
     assert find_registration(frames) is None
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_camera_that_shakes_is_found_in_small_pictures_too(wide, seed):
     rng = np.random.default_rng(seed)
     top, left = rng.integers(0, 60, 2)
@@ -186,11 +186,11 @@ def test_a_camera_that_trembles_by_less_than_a_pixel_is_found(wide):
 
 def test_who_stands_before_two_fifths_of_a_shaking_picture_does_not_hide_that_it_shakes(wide):
     rng = np.random.default_rng(2)
-    shifts = rng.integers(-5, 6, (60, 2))
+    shifts = rng.integers(-5, 6, (40, 2))
     frames = np.stack([seen_at(wide, *shift) for shift in shifts.tolist()])
     body = rng.integers(0, 256, (24, 18, 3), dtype=np.uint8)
     body = cv2.resize(body, (64, HEIGHT), interpolation=cv2.INTER_LINEAR)
-    for frame, x in zip(frames, rng.integers(0, 96, 60).tolist(), strict=True):
+    for frame, x in zip(frames, rng.integers(0, 96, 40).tolist(), strict=True):
         frame[:, x : x + 64] = body
     place = find_registration(frames)
     assert place is not None

@@ -5,12 +5,11 @@ import json
 import pytest
 
 from tests.conftest import read_video
-from tests.export.visit import run_on_visit
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return run_on_visit(tmp_path_factory.mktemp("clips"))
+@pytest.fixture
+def results(visit):
+    return visit
 
 
 def test_clips_are_replaced_with_force_alone(results, tmp_path, invoke):
@@ -24,7 +23,7 @@ def test_clips_are_replaced_with_force_alone(results, tmp_path, invoke):
 
 def test_a_film_is_analysed_where_there_are_no_results(results, tmp_path, invoke):
     reel, sheet = tmp_path / "reel.mp4", tmp_path / "sheet.jpg"
-    arguments = ["clips", str(results / "film.mp4"), "--out", str(tmp_path / "c")]
+    arguments = ["clips", str(results / "film.mp4"), "--out", str(tmp_path / "c"), "--end", "95"]
     arguments += ["--overlay", "side-by-side", "--caption", "--clock", "2026-05-01T22:00"]
     arguments += ["--reel", str(reel), "--sheet", str(sheet)]
     done = invoke(*arguments)

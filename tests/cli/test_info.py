@@ -52,8 +52,8 @@ def test_the_estimate_is_the_plan_of_the_run(clip, invoke, tmp_path) -> None:
 def test_the_estimate_of_a_film_in_segments_is_the_plan_of_its_largest(
     invoke, tmp_path, scene
 ) -> None:
-    clip, out, chosen = tmp_path / "long.npy", tmp_path / "r", ("--threads", 1, "--segment", 60)
-    np.save(clip, scene(190, 20, 30, color=False, visit=190))
+    clip, out, chosen = tmp_path / "long.npy", tmp_path / "r", ("--threads", 1, "--segment", 50)
+    np.save(clip, scene(150, 20, 30, color=False, visit=150))
     told = json.loads(invoke("info", clip, *chosen, "--json").stdout)["estimate"]
     done = invoke("run", clip, *chosen, "--out", out)
     assert done.exit_code == 0, done.stderr

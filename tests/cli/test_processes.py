@@ -18,7 +18,6 @@ from bgsub.cli import jobs
 from bgsub.cli.jobs import Job, Work, request_for
 from bgsub.cli.messages import Session
 from bgsub.runtime.processes import ask_child
-from bgsub.segments.run import common_plan
 from bgsub.version import __version__
 from tests.conftest import make_options, make_scene
 
@@ -34,7 +33,7 @@ def films(tmp_path, monkeypatch):
 
     def make(*names: str) -> list[str]:
         for name in names:
-            np.save(f"{name}.npy", make_scene(50))
+            np.save(f"{name}.npy", make_scene(30, visit=20))
         return [f"{name}.npy" for name in names]
 
     return make
@@ -103,7 +102,7 @@ def test_a_real_batch_is_the_same_with_two_processes(films, invoke) -> None:
     said = []
     for count in (1, 2):
         done = invoke(
-            *("run", given[0], "bad.avi", given[1], "--k", 2, "--only", "errors,model,mask"),
+            *("run", given[0], "bad.avi", given[1], "--k", 2, "--only", "errors,mask"),
             *("--out", "r", "--jobs", count),
         )
         assert (done.exit_code, done.stdout) == (6, ""), done.stderr
@@ -114,7 +113,7 @@ def test_a_real_batch_is_the_same_with_two_processes(films, invoke) -> None:
     assert said[0] == said[1]
     assert said[0].splitlines()[-1] == "bgsub: 1 of 3 inputs failed: bad.avi"
     files = sorted(path.relative_to("r1") for path in Path("r1").rglob("*.*"))
-    assert len(files) == 8
+    assert len(files) == 6
     for file in files:
         if file.name != "run.json":
             assert ("r1" / file).read_bytes() == ("r2" / file).read_bytes()
@@ -122,16 +121,11 @@ def test_a_real_batch_is_the_same_with_two_processes(films, invoke) -> None:
 
 @pytest.fixture
 def ask(tmp_path):
-    np.save(tmp_path / "a.npy", make_scene(120))
+    np.save(tmp_path / "a.npy", make_scene(30, visit=20))
 
-    def make(number=None, given="a.npy", work="run", **changes):
-        options = make_options(outputs={"errors"}, k=1, segment=60)
+    def make(given="a.npy", **changes):
         job = Job(str(tmp_path / given), tmp_path / "out", 2, 3)
-        segment = None
-        if number is not None:
-            common_plan(job.input, job.out, options)
-            segment = job.input, number
-        told = Work(options, segment=segment)
+        told = Work(make_options(outputs={"errors"}, k=1))
         return request_for(job, told, Session(), unseen=True) | {"jobs": 1} | changes
 
     return make
@@ -150,12 +144,6 @@ def test_an_input_is_run_where_its_folder_is(ask, tmp_path):
     assert (tmp_path / "there" / "run.json").exists()
 
 
-def test_a_segment_is_run(ask, tmp_path):
-    reply = reply_to(ask(2))
-    assert (reply["status"], reply["lines"]) == ("done", [])
-    assert (tmp_path / "out" / ".segments" / "0002" / "run.json").exists()
-
-
 def test_what_fails_says_so_with_its_code(ask, tmp_path):
     reply = reply_to(ask(given="none.npy"))
     assert (reply["status"], reply["exit_code"]) == ("failed", 3)
@@ -168,6 +156,6 @@ def test_what_fails_says_so_with_its_code(ask, tmp_path):
 
 def test_it_stops_when_whoever_asked_is_gone(ask, tmp_path):
     request = ask(given="long.npy")
-    np.save(tmp_path / "long.npy", np.concatenate([make_scene(120)] * 20))
+    np.save(tmp_path / "long.npy", np.concatenate([make_scene(100)] * 20))
     assert ask_child("bgsub.cli.jobs", request, lambda: True)["died"] == 130
     assert not list((tmp_path / "out").glob("*"))

@@ -2,7 +2,6 @@
 
 import csv
 from dataclasses import replace
-from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
+from bgsub.export import ClipOptions
 from bgsub.export.clips import (
     Painter,
     Span,
@@ -29,10 +29,13 @@ from bgsub.tracking.tables import OBJECT_COLUMNS
 from bgsub.video.images import encode_image
 from bgsub.video.source import open_source
 from tests.conftest import make_options, read_video
-from tests.export.visit import run_on_visit
 from tests.video.beeps import film_with_a_beep
 from tests.video.conftest import encode as encode_film
 from tests.video.test_source import rotated
+
+
+def drawn_on(data, overlay):
+    return Painter(data, ClipOptions(overlay=overlay))
 
 
 def event(number, start_s, end_s, area=100.0):
@@ -44,30 +47,30 @@ def event(number, start_s, end_s, area=100.0):
 
 def test_near_events_share_a_clip_and_the_largest_are_kept():
     events = [event(1, 10, 11), event(2, 14, 15, 900), event(3, 60, 61, 50), event(4, 90, 91, 70)]
-    spans = plan_spans(events, before_s=1.5, after_s=2, merge_s=2)
+    spans = plan_spans(events, ClipOptions(before=1.5, after=2, merge=2))
     assert [(span.start_s, span.end_s) for span in spans] == [(8.5, 17), (58.5, 63), (88.5, 93)]
     assert [each.number for each in spans[0].events] == [1, 2]
-    kept = plan_spans(events, before_s=1.5, after_s=2, merge_s=2, most=2)
+    kept = plan_spans(events, ClipOptions(before=1.5, after=2, merge=2, max_events=2))
     assert [span.start_s for span in kept] == [8.5, 88.5]
-    assert plan_spans(events[:1], before_s=20, after_s=0, merge_s=0)[0].start_s == 0
+    assert plan_spans(events[:1], ClipOptions(before=20, after=0, merge=0))[0].start_s == 0
 
 
 def test_names_sort_by_time_and_are_plain():
     events = [event(n, 3600.0 * n, 3600.0 * n + 1) for n in range(1, 12)]
-    names = clip_names(plan_spans(events, before_s=0, after_s=0, merge_s=0))
+    names = clip_names(plan_spans(events, ClipOptions(before=0, after=0, merge=0)))
     assert names == sorted(names)
     assert names[0] == "clip0001_01-00-00.000.mp4"
     assert not any(set(name) & set(':*?"<>|/\\ ') for name in names)
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return run_on_visit(tmp_path_factory.mktemp("clips"))
+@pytest.fixture
+def results(visit):
+    return visit
 
 
 def test_a_clip_shows_its_event_and_what_was_around_it(results, tmp_path):
     data = load_run(results / "results")
-    spans = plan_spans(data.events(), before_s=0.4, after_s=0.4, merge_s=1)
+    spans = plan_spans(data.events(), ClipOptions(before=0.4, after=0.4, merge=1))
     (name,) = write_clips(data, tmp_path, spans)
     (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
     assert row["file"] == name
@@ -88,8 +91,8 @@ def test_a_clip_shows_its_event_and_what_was_around_it(results, tmp_path):
 
 def test_boxes_are_drawn_on_request(results, tmp_path):
     data = load_run(results / "results")
-    spans = plan_spans(data.events(), before_s=0, after_s=0, merge_s=1)
-    (name,) = write_clips(data, tmp_path, spans, painter=Painter(data, "boxes"))
+    spans = plan_spans(data.events(), ClipOptions(before=0, after=0, merge=1))
+    (name,) = write_clips(data, tmp_path, spans, painter=drawn_on(data, "boxes"))
     first = read_video(tmp_path / name)[0]
     assert first.shape == (360, 480, 3)
 
@@ -98,8 +101,8 @@ def test_masks_are_a_tint_where_the_object_is(results, tmp_path):
     data = load_run(results / "results")
     numbers, masks = data.masks()
     marked = dict(zip(numbers, masks, strict=True))
-    spans = plan_spans(data.events(), before_s=0.2, after_s=0.2, merge_s=1)
-    (name,) = write_clips(data, tmp_path, spans, painter=Painter(data, "mask"))
+    spans = plan_spans(data.events(), ClipOptions(before=0.2, after=0.2, merge=1))
+    (name,) = write_clips(data, tmp_path, spans, painter=drawn_on(data, "mask"))
     (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
     film, begin = read_video(results / "film.mp4"), round(float(row["start_s"]) * 25)
     for index, shown in enumerate(read_video(tmp_path / name)):
@@ -112,8 +115,8 @@ def test_masks_are_a_tint_where_the_object_is(results, tmp_path):
 
 def test_side_by_side_the_mask_is_on_the_right(results, tmp_path):
     data = load_run(results / "results")
-    spans = plan_spans(data.events(), before_s=0, after_s=0, merge_s=1)
-    (name,) = write_clips(data, tmp_path, spans, painter=Painter(data, "side-by-side"))
+    spans = plan_spans(data.events(), ClipOptions(before=0, after=0, merge=1))
+    (name,) = write_clips(data, tmp_path, spans, painter=drawn_on(data, "side-by-side"))
     first = read_video(tmp_path / name)[0]
     assert first.shape == (360, 960, 3)
     _, masks = data.masks()
@@ -124,10 +127,10 @@ def test_side_by_side_the_mask_is_on_the_right(results, tmp_path):
 
 def test_captions_say_event_and_time(results, tmp_path):
     data = load_run(results / "results")
-    spans = plan_spans(data.events(), before_s=0.2, after_s=0, merge_s=1)
+    spans = plan_spans(data.events(), ClipOptions(before=0.2, after=0, merge=1))
     shown = {}
-    for began in (None, datetime(2026, 5, 1, 22)):
-        painter = Painter(data, "none", captions=True, began=began)
+    for began in (None, "2026-05-01T22:00:00"):
+        painter = Painter(data, ClipOptions(caption=True, clock=began))
         (name,) = write_clips(data, tmp_path, spans, painter=painter)
         frame = read_video(tmp_path / name)[0]
         assert frame.shape == (360, 480, 3)
@@ -162,7 +165,7 @@ def test_the_first_frame_of_a_clip_is_that_of_the_film(moving, tmp_path, overlay
     data = RunData(tmp_path, path.name, str(path), width, height, 90, None, (0, 0, width, height))
     (tmp_path / "objects.csv").write_text(",".join(OBJECT_COLUMNS) + "\n")
     spans = [Span(times[start], times[start + 20], (event(1, times[start], times[start + 20]),))]
-    painter = None if overlay == "none" else Painter(data, overlay)
+    painter = None if overlay == "none" else drawn_on(data, overlay)
     (name,) = write_clips(data, tmp_path, spans, painter=painter)
     factor = 1 if overlay == "none" else 480 // width + (480 % width > 0)
     shown = read_video(tmp_path / name)[:, factor // 2 :: factor, factor // 2 :: factor]
@@ -232,7 +235,7 @@ def test_clips_that_differ_are_no_reel(tmp_path, encode):
 
 def test_copied_clips_say_where_they_really_begin(results, tmp_path):
     data = load_run(results / "results")
-    spans = plan_spans(data.events(), before_s=0.4, after_s=0.4, merge_s=1)
+    spans = plan_spans(data.events(), ClipOptions(before=0.4, after=0.4, merge=1))
     write_clips(data, tmp_path, spans, mode="copy")
     (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
     assert float(row["start_s"]) * 25 % 20 == pytest.approx(0, abs=0.01)
@@ -255,7 +258,7 @@ def shots(tmp_path_factory):
 def test_images_are_cut_at_the_rate_of_their_run(shots, tmp_path, given, overlay):
     data = replace(load_run(shots / "results"), path=str(shots / given))
     seen = replace(event(1, 12.0, 14.0), peak_s=13.0)
-    painter = None if overlay == "none" else Painter(data, overlay)
+    painter = None if overlay == "none" else drawn_on(data, overlay)
     (name,) = write_clips(data, tmp_path, [Span(12.0, 14.0, (seen,))], painter=painter)
     (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
     assert (row["start_s"], row["end_s"], row["frames"]) == ("12", "14", "11")
@@ -282,7 +285,7 @@ def test_the_sheet_of_a_small_film_shows_it_whole_though_boxes_enlarge_it(shots,
     (tmp_path / "f000.png").write_bytes(encode_image(picture, ".png"))
     data = replace(load_run(shots / "results"), path=str(tmp_path / "*.png"))
     seen = replace(event(1, 0.0, 0.1), peak_s=0.0, box=(10.0, 10.0, 20.0, 20.0))
-    sheet = contact_sheet(open_film(data), [seen], painter=Painter(data, "boxes"))
+    sheet = contact_sheet(open_film(data), [seen], painter=drawn_on(data, "boxes"))
     dark = sheet[24:].max(axis=2) < 60
     assert dark.mean() == pytest.approx(20 / 320, abs=0.005)
 

@@ -1,11 +1,11 @@
 """What is drawn on clips lies where the objects are, at the time of the frame, and nowhere else."""
 
 from dataclasses import replace
-from datetime import datetime
 
 import numpy as np
 import pytest
 
+from bgsub.export import ClipOptions
 from bgsub.export.clips import Painter, tinted
 from bgsub.video.frames import Frame, Layout
 from tests.export.conftest import FRAMES, HEIGHT, WIDTH, boxes_at, mask_at
@@ -19,7 +19,7 @@ def frame_at(number, level=90):
 
 
 def drawn(run, overlay, frames, **options):
-    draw = Painter(run, overlay, **options).of(run.events())
+    draw = Painter(run, ClipOptions(overlay=overlay, **options)).of(run.events())
     return [draw(frame) for frame in frames]
 
 
@@ -60,7 +60,7 @@ class TestMask:
         np.testing.assert_array_equal(changed(picture), mask_at(15) > 0)
 
     def test_a_frame_that_the_run_left_out_has_none(self, run):
-        painter = Painter(run, "mask")
+        painter = Painter(run, ClipOptions(overlay="mask"))
         assert painter.needs_numbers
         assert not changed(painter.of(run.events())(frame_at(FRAMES + 5))).any()
 
@@ -89,14 +89,14 @@ def test_frames_between_those_of_the_run_show_the_ones_before(run, overlay):
 
 class TestCaptions:
     def test_they_stand_at_the_bottom(self, run):
-        (picture,) = drawn(run, "none", [frame_at(15)], captions=True)
+        (picture,) = drawn(run, "none", [frame_at(15)], caption=True)
         rows = np.flatnonzero(changed(picture).any(axis=1))
         assert rows.min() > HEIGHT / 2
 
     def test_the_time_of_day_is_another_text_than_that_of_the_film(self, run):
-        began = datetime(2026, 5, 1, 22)
-        (film,) = drawn(run, "none", [frame_at(15)], captions=True)
-        (clock,) = drawn(run, "none", [frame_at(15)], captions=True, began=began)
+        began = "2026-05-01T22:00:00"
+        (film,) = drawn(run, "none", [frame_at(15)], caption=True)
+        (clock,) = drawn(run, "none", [frame_at(15)], caption=True, clock=began)
         assert (film != clock).any()
 
     def test_without_them_nothing_is_written(self, run):

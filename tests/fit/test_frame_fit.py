@@ -169,7 +169,7 @@ def test_backgrounds_of_pcp_are_its_low_rank_part(X):
     fit = METHODS["pcp"].make(Settings(k=22)).fit(X)
     assert fit.rank_ <= 23
     background = fit.center_ + background_coefficients(fit) @ fit.components_
-    np.testing.assert_allclose(background, fit.low_rank_, atol=1e-3)
+    np.testing.assert_allclose(background, (fit.left_ @ fit.right_), atol=1e-3)
     assert np.abs(background - fit.reconstruct(X)).max() > 0.1
 
 

@@ -20,8 +20,9 @@ from bgsub.live.decoding import read
 from bgsub.live.feed import LiveSource, read_source
 from bgsub.live.options import WatchOptions
 from bgsub.live.watcher import Watcher
+from tests.video.conftest import encode
 
-SIZE = (96, 72)
+SIZE = (64, 48)
 
 
 def walk(n, visits, size=SIZE, seed=0):
@@ -62,11 +63,11 @@ def messages_of(path, **settings):
     return list(read(plain | settings))
 
 
-def transport(frames, rate=25, group=12, first_s=0.0):
+def transport(frames, rate=25, first_s=0.0):
     """Encode frames as an MPEG transport stream whose stamps begin at a time."""
     memory = io.BytesIO()
     with av.open(memory, "w", format="mpegts") as container:
-        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(group), "crf": "12"}
+        options = {"preset": "ultrafast", "tune": "zerolatency", "g": "12", "crf": "12"}
         stream = container.add_stream("libx264", rate=rate, options=options)
         stream.height, stream.width = frames[0].shape[:2]
         stream.pix_fmt = "yuv420p"
@@ -133,17 +134,10 @@ def seen_and_heard(given):
     return seen, beeps
 
 
-def film_file(path, frames, rate=25, group=12):
+def film_file(path, frames, rate=25):
     """Write frames as H.264 into a file, as its ending says."""
-    with av.open(str(path), "w") as container:
-        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(group), "crf": "12"}
-        stream = container.add_stream("libx264", rate=rate, options=options)
-        stream.height, stream.width = frames[0].shape[:2]
-        stream.pix_fmt = "yuv420p"
-        for image in frames:
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
-        container.mux(stream.encode(None))
-    return path
+    options = {"preset": "ultrafast", "tune": "zerolatency", "g": "12", "crf": "12"}
+    return encode(path, np.stack(frames), rate=rate, options=options)
 
 
 class Server:

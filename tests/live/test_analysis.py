@@ -23,14 +23,14 @@ from tests.conftest import make_options
 
 from .conftest import decoded, messages_of, transport, walk
 
-LAYOUT = Layout("bgr", 72, 96)
+LAYOUT = Layout("bgr", 48, 64)
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """A film whose visitor comes with frame 40, its model, and that of a part of it."""
     folder = tmp_path_factory.mktemp("model")
-    (folder / "film.ts").write_bytes(transport(walk(60, [(40, 60)])))
+    (folder / "film.ts").write_bytes(transport(walk(60, [(40, 60)], size=(96, 72))))
     for name, roi in (("whole", None), ("part", (0, 0, 48, 36))):
         run(folder / "film.ts", folder / name, make_options(outputs={"model"}, roi=roi))
     return folder
@@ -84,7 +84,7 @@ def test_a_visitor_is_found_when_he_is_there_soon(model, stream):
 def test_a_file_shows_what_a_run_finds_in_it(tmp_path, scale, least):
     """With the model of a run: the same masks and the same objects as `apply`."""
     film, out = tmp_path / "film.ts", tmp_path / "out"
-    film.write_bytes(transport(walk(110, [(30, 50), (70, 100)], size=(128, 96)), rate=30))
+    film.write_bytes(transport(walk(80, [(10, 30), (45, 70)], size=(96, 72)), rate=30))
     options = {"k": 1, "scale": scale, "format": "mkv"}
     run(film, tmp_path / "run", make_options(**options, outputs={"model"}))
     wanted = make_options(format="mkv", outputs={"mask", "objects"}, min_area=least)
@@ -225,7 +225,8 @@ def test_a_fit_to_a_handful_of_frames_scores_none(frames, has_scores):
     """A busy machine learns from few; three components fit half of eight frames exactly."""
     layout, rng = Layout("gray", 24, 32), np.random.default_rng(0)
     window = Learner(layout, MaskOptions(), WatchOptions(window_s=60), waits=True)
-    shown = rng.normal(120, 4, (frames + 1, 24, 32)).astype(np.uint8)
+    place = np.kron(rng.integers(60, 180, (6, 8)), np.ones((4, 4)))
+    shown = rng.normal(place, 4, (frames + 1, 24, 32)).astype(np.uint8)
     for number, luma in enumerate(shown[:-1]):
         window.add(luma.ravel(), float(number))
     score = window.learn().frame_score(shown[-1])

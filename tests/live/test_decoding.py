@@ -48,7 +48,7 @@ def film(tmp_path):
 def test_all_packets_and_pictures_come_after_the_header(film):
     header, *others = messages_of(film, drops=True)
     assert isinstance(header, Header)
-    assert (header.codec, header.size) == ("h264", (96, 72))
+    assert (header.codec, header.size) == ("h264", (64, 48))
     pictures = [each for each in others if isinstance(each, Seen)]
     assert [each.time_s for each in pictures] == pytest.approx([i / 25 for i in range(60)])
     assert len([each for each in others if isinstance(each, StreamPacket)]) == 60

@@ -39,7 +39,7 @@ def model(tmp_path_factory):
 
 
 def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packets(watch, serve):
-    film = transport(walk(150, [(60, 105)]))
+    film = transport(walk(110, [(30, 75)], size=(96, 72)))
     watched = watch(serve([film, 30.0]).url).until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
     start, *updates, end = watched.lines
@@ -53,13 +53,12 @@ def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packet
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     assert start["time"] <= end["time"] <= now
     shown = decoded(start["file"])
-    # From a key frame half a second before frame 60 on: the square comes in it, and has gone.
+    # From a key frame half a second before frame 30 on: the square comes in it, and has gone.
     magenta = [int(((f[..., 0] > 180) & (f[..., 1] < 90)).sum()) > 60 for f in shown]
     assert magenta.index(True) in range(12, 26)
     assert sum(magenta) == 45
     assert not magenta[-1]
-    original = transport(walk(150, [(60, 105)]))
-    raw = packets(original)
+    raw = packets(film)
     # mp4 has lengths before the units in place of start codes; the units are the same.
     units = {unit[-40:] for unit in raw}
     assert all(packet[-40:] in units for packet in packets(start["file"]))
@@ -67,7 +66,7 @@ def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packet
 
 @pytest.mark.parametrize("kind", ["mp4", "mkv"])
 def test_the_connection_may_be_cut_amid_an_event(watch, serve, model, kind):
-    before, after = walk(100, [(60, 100)]), walk(150, [(0, 25)])
+    before, after = walk(55, [(15, 55)]), walk(60, [(0, 25)])
     server = serve([transport(before)], [transport(after), 30.0])
     watched = watch(server.url, clip_format=kind, model=model)
     watched.until(lambda w: w.count("end") == 1)
@@ -95,7 +94,7 @@ def test_the_connection_may_be_cut_amid_an_event(watch, serve, model, kind):
 )
 def test_clips_have_the_sound_in_step(watch, serve, model, sound, container, asked, suffix):
     hertz = {"pcm_mulaw": 8000, "ac3": 48000}.get(sound, 16000)
-    film = with_sound(walk(150, [(60, 100)]), [(60, 100)], sound, container, hertz)
+    film = with_sound(walk(75, [(15, 55)]), [(15, 55)], sound, container, hertz)
     watched = watch(serve([film, 30.0]).url, clip_format=asked, model=model)
     watched.until(lambda w: w.count("end") == 1)
     (clip,) = watched.lines[-1]["files"]
@@ -107,7 +106,7 @@ def test_clips_have_the_sound_in_step(watch, serve, model, sound, container, ask
 
 
 def test_sound_may_be_left_out(watch, serve, model):
-    film = with_sound(walk(150, [(60, 100)]), [(60, 100)])
+    film = with_sound(walk(75, [(15, 55)]), [(15, 55)])
     watched = watch(serve([film, 30.0]).url, sound=False, model=model)
     watched.until(lambda w: w.count("end") == 1)
     (clip,) = watched.lines[-1]["files"]
@@ -116,8 +115,8 @@ def test_sound_may_be_left_out(watch, serve, model):
 
 
 def test_sound_goes_on_after_stamps_that_jump(watch, serve, model):
-    frames = walk(170, [(60, 130)])
-    parts = (frames[:90], [(60, 75)]), (frames[90:], [(20, 30)])
+    frames = walk(125, [(15, 85)])
+    parts = (frames[:45], [(15, 30)]), (frames[45:], [(20, 30)])
     film = b"".join(
         with_sound(*part, first_s=s) for part, s in zip(parts, (9.0, 5000.0), strict=True)
     )
@@ -127,8 +126,8 @@ def test_sound_goes_on_after_stamps_that_jump(watch, serve, model):
 
 
 def test_half_a_frame_makes_no_event(watch, serve):
-    still = transport(walk(90, []))
-    other = transport(walk(130, [(60, 85)]))
+    still = transport(walk(60, []))
+    other = transport(walk(90, [(45, 70)]))
     # Cut amid a packet; the next connection begins amid a group of pictures.
     server = serve([still[: len(still) - 700]], [other[len(other) // 6 :], 30.0])
     watched = watch(server.url).until(lambda w: w.count("end") == 1)
@@ -167,14 +166,14 @@ def http(body, kind="video/mp2t", patience_s=0.0):
 
 
 def test_http_is_watched_too(watch, model):
-    with http(transport(walk(130, [(60, 90)])), patience_s=30.0) as url:
+    with http(transport(walk(60, [(15, 40)])), patience_s=30.0) as url:
         watched = watch(f"{url}/stream", model=model).until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
 
 
 def test_a_playlist_cannot_name_a_file_of_this_machine(watch, tmp_path):
     film = tmp_path / "film.ts"
-    film.write_bytes(transport(walk(130, [(60, 90)])))
+    film.write_bytes(transport(walk(30, [(10, 20)])))
     text = f"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:5,\nfile://{film}\n#EXT-X-ENDLIST\n"
     with http(text.encode(), "application/vnd.apple.mpegurl") as url:
         watched = watch(f"{url}/list.m3u8")
@@ -185,7 +184,7 @@ def test_a_playlist_cannot_name_a_file_of_this_machine(watch, tmp_path):
 
 def test_a_stall_is_given_up(watch, serve):
     film = transport(walk(60, []))
-    server = serve([film, 60.0], [transport(walk(100, [(50, 75)])), 30.0])
+    server = serve([film, 60.0], [transport(walk(65, [(20, 45)])), 30.0])
     watched = watch(server.url, stall_s=3.0).until(lambda w: w.count("end") == 1)
     assert server.connections == 2
     assert any("nothing came for 3 s" in note for note in watched.notes)
@@ -207,8 +206,8 @@ def test_pauses_grow_but_after_a_silent_server_there_is_a_short_one(watch, serve
 
 
 def test_stamps_that_jump_are_mended_and_said(watch, serve, model):
-    frames = walk(150, [(60, 120)])
-    parts = ((frames[:80], 9000.0), (frames[80:100], 14000.0), (frames[100:], 3.0))
+    frames = walk(100, [(15, 75)])
+    parts = ((frames[:35], 9000.0), (frames[35:55], 14000.0), (frames[55:], 3.0))
     film = b"".join(transport(part, first_s=first_s) for part, first_s in parts)
     watched = watch(serve([film, 30.0]).url, model=model).until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
@@ -219,7 +218,7 @@ def test_stamps_that_jump_are_mended_and_said(watch, serve, model):
 
 
 def test_another_size_is_learned_anew(watch, serve):
-    small, large = walk(80, [(50, 80)]), walk(120, [(60, 90)], size=(128, 96))
+    small, large = walk(60, [(35, 60)]), walk(90, [(40, 65)], size=(96, 72))
     server = serve([transport(small)], [transport(large), 30.0])
     watched = watch(server.url).until(lambda w: w.count("end") == 2)
     ends_once(watched.lines)
@@ -228,12 +227,12 @@ def test_another_size_is_learned_anew(watch, serve):
         "gone",
     ]
     shapes = [decoded(line["file"])[0].shape for line in watched.lines if line["event"] == "end"]
-    assert shapes == [(72, 96, 3), (96, 128, 3)]
+    assert shapes == [(48, 64, 3), (72, 96, 3)]
 
 
 def test_a_file_ends(watch, tmp_path):
     film = tmp_path / "film.ts"
-    film.write_bytes(transport(walk(130, [(80, 130)])))
+    film.write_bytes(transport(walk(110, [(60, 110)], size=(96, 72))))
     watched = watch(film, writes_masks=True)
     watched.until(lambda w: w.count("end") == 1)
     assert watched.error is None
@@ -297,7 +296,7 @@ def test_clips_have_the_frames_that_were_not_analysed(watch, serve, monkeypatch)
 
 
 def test_stopping_ends_the_event_and_finishes_its_clip(watch, serve, model):
-    film = transport(walk(120, [(60, 120)]))
+    film = transport(walk(75, [(15, 75)]))
     watched = watch(serve([film, 60.0]).url, after_s=60.0, model=model)
     watched.until(lambda w: w.count("update") >= 1)
     ends_once(watched.lines)
@@ -307,7 +306,7 @@ def test_stopping_ends_the_event_and_finishes_its_clip(watch, serve, model):
 
 def test_a_clip_that_cannot_be_written_keeps_no_event_back(watch, serve, model, monkeypatch):
     monkeypatch.setattr("bgsub.live.clips.clip_name", lambda *_: "gone/clip.mp4")
-    film = transport(walk(130, [(60, 90)]))
+    film = transport(walk(60, [(15, 40)]))
     watched = watch(serve([film, 30.0]).url, model=model).until(lambda w: w.count("end") == 1)
     assert watched.lines[-1]["file"] is None
     assert watched.watcher.status.clips_failed == 1

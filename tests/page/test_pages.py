@@ -154,7 +154,7 @@ class TestEscaping:
 
 class TestOtherResults:
     def test_of_masks_alone(self, save, scene, options, tmp_path, reading):
-        run(save(scene()), tmp_path / "out", options(outputs={"mask", "report"}))
+        run(save(scene(24, visit=16)), tmp_path / "out", options(outputs={"mask", "report"}))
         data = reading((tmp_path / "out" / "report.html").read_text(encoding="utf-8")).data
         assert set(data["curves"]) == {"foreground"}
         assert data["cutoff"] is None
@@ -193,7 +193,7 @@ class TestOtherResults:
         self, encode, scene, options, tmp_path, reading
     ):
         film = encode(scene(), "clip.mp4")
-        result = run(film, tmp_path / "out", options(start=5, every=2))
+        result = run(film, tmp_path / "out", options(start=5, every=2, outputs={"errors"}))
         page = make_page(result.out, result.manifest, result.out / "r.html", footage=film)
         shown = reading(page.html).data["films"][0]
         assert shown["src"] == "../clip.mp4"

@@ -69,7 +69,7 @@ def test_missing_labels_are_named(mnist):
 
 def test_as_many_labels_as_pictures_are_needed(mnist):
     mnist.write_bytes((gzip.compress if mnist.suffix else bytes)(idx(IMAGES[:3])))
-    with pytest.raises(InputError, match="one label for each picture"):
+    with pytest.raises(InputError, match="3×3×2 and 4; one digit for each picture"):
         load_digits(mnist)
 
 

@@ -60,15 +60,3 @@ def test_perfect_and_worthless_scores():
     assert auc(np.arange(10), outliers) == average_precision(np.arange(10), outliers) == 1.0
     assert auc(np.ones(10), outliers) == 0.5
     assert average_precision(np.ones(10), outliers) == pytest.approx(0.3)
-
-
-@pytest.mark.parametrize("measure", [auc, average_precision])
-def test_labels_that_cannot_be_used(measure):
-    with pytest.raises(ValueError, match="two vectors of one length are needed"):
-        measure([1.0, 2.0], [True])
-    with pytest.raises(ValueError, match="outliers marks 0 of 2: some but not all are needed"):
-        measure([1.0, 2.0], [False, False])
-    with pytest.raises(ValueError, match="outliers marks 2 of 2"):
-        measure([1.0, 2.0], [True, True])
-    with pytest.raises(ValueError, match="every entry must be a finite number"):
-        measure([1.0, np.nan], [True, False])

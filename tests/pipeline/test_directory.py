@@ -57,6 +57,14 @@ def give_up():
 PICTURES = {"000001.png": "a", "000002.png": "bb"}
 
 
+def test_an_output_that_cannot_be_written_is_named(tmp_path):
+    with ResultsDirectory(tmp_path, []) as results:
+        results.write("größe", b"drawn")
+        assert results.stage("größe").read_bytes() == b"drawn"
+        with pytest.raises(OutputError, match=r"none.*cannot be written"):
+            results.write("none/a.png", b"")
+
+
 class TestCommit:
     def test_names_appear_with_the_commit_and_the_manifest_says_what_they_are(self, tmp_path):
         out = tmp_path / "new" / "results"
@@ -470,7 +478,7 @@ sys.exit(main())
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_signals_stop_a_real_run_with_one_line_and_leave_nothing(tmp_path, scene, save):
-    path = save(scene(n=30))
+    path = save(scene(12, visit=9))
     numbers = (signal.SIGINT, signal.SIGTERM)
     started = [
         subprocess.Popen(

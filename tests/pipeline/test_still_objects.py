@@ -9,7 +9,7 @@ from bgsub.tracking.tables import read_objects, read_tracks
 RATE, COUNT = 2, 150
 ARRIVES, STOPS, STARTS = 40, 50, 105
 """Frames, from 0: it stands for 27.5 s from `STOPS` on."""
-LEFT, TOP, WIDTH, HEIGHT = 30, 36, 22, 12
+LEFT, TOP, WIDTH, HEIGHT = 20, 24, 15, 8
 
 
 def place(frame):
@@ -17,17 +17,17 @@ def place(frame):
     if frame < ARRIVES:
         return None
     if frame < STOPS:
-        return LEFT - 3 * (STOPS - frame)
-    return LEFT + 3 * max(0, frame - STARTS)
+        return LEFT - 2 * (STOPS - frame)
+    return LEFT + 2 * max(0, frame - STARTS)
 
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     rng = np.random.default_rng(4)
-    height, width = 72, 96
+    height, width = 48, 64
     ground = np.linspace(90, 150, width)[None, :, None] + rng.normal(0, 3, (height, width, 3))
     thing = np.tile([40.0, 50.0, 200.0], (HEIGHT, WIDTH, 1))
-    thing[3:6, 4:18] = 30
+    thing[2:4, 3:12] = 30
     frames = np.empty((COUNT, height, width, 3), np.uint8)
     for i in range(COUNT):
         frame = ground + rng.normal(0, 2.5, ground.shape)

@@ -10,11 +10,10 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from bgsub.errors import OutputError
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, find_events
 from bgsub.outliers.scene_change import SceneChange
-from bgsub.report.plots import Film, draw_errors, render_errors, render_spectrum, write_plot
+from bgsub.report.plots import Film, draw_errors, render_errors, render_spectrum
 from bgsub.robustpca.rank import RankChoice, choose_rank
 
 pytestmark = pytest.mark.figures
@@ -136,14 +135,6 @@ def test_style_of_the_user_has_no_effect() -> None:
     with mpl.rc_context({"axes.facecolor": "black", "font.size": 30, "figure.dpi": 20}):
         assert np.array_equal(picture(table), plain)
         assert mpl.rcParams["font.size"] == 30
-
-
-def test_files(tmp_path):
-    path = tmp_path / "größe.png"
-    write_plot(path, b"drawn")
-    assert path.read_bytes() == b"drawn"
-    with pytest.raises(OutputError, match="cannot be written"):
-        write_plot(tmp_path / "none" / "a.png", b"")
 
 
 def test_pyplot_is_left_alone() -> None:

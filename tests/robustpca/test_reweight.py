@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.paper.synthetic import data1
+from bgsub.paper.curves import data1
 from bgsub.robustpca.reweight import (
     leverages,
     location_and_scale,

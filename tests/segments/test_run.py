@@ -16,6 +16,7 @@ from bgsub.errors import OutputError, UsageError
 from bgsub.pipeline.run import run as run_as_one
 from bgsub.segments.plan import segment_folder
 from bgsub.segments.run import run, run_segment
+from bgsub.video.images import read_image
 
 OUTPUTS = {
     *("background", "foreground", "mask", "errors", "plot", "model"),
@@ -28,24 +29,25 @@ def film(tmp_path_factory):
     from tests.conftest import make_scene
 
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    frames = make_scene(170, visit=105)
-    frames[140:] = make_scene(170, visit=170)[140:]
+    frames = make_scene(150, visit=85)
+    frames[120:] = make_scene(150, visit=150)[120:]
     np.save(path, frames)
     return str(path)
 
 
 @pytest.fixture
 def chosen(options):
-    return options(segment=60, outputs=OUTPUTS, format="mkv")
+    return options(segment=50, outputs=OUTPUTS, format="mkv")
 
 
 @pytest.fixture(scope="module")
 def whole(film, tmp_path_factory):
-    """A run in segments that nothing disturbed: its folder, and what it gave."""
+    """A run in segments that nothing disturbed: its folder, what it gave, and its progress."""
     from tests.conftest import make_options
 
-    out = tmp_path_factory.mktemp("whole") / "out"
-    return out, run(film, out, make_options(segment=60, outputs=OUTPUTS, format="mkv"))
+    out, seen = tmp_path_factory.mktemp("whole") / "out", []
+    chosen = make_options(segment=50, outputs=OUTPUTS, format="mkv")
+    return out, run(film, out, chosen, progress=lambda *call: seen.append(call)), seen
 
 
 def stable(contents):
@@ -54,7 +56,7 @@ def stable(contents):
 
 
 def test_frames_and_rows_are_those_of_the_film_in_their_order(whole, film, video, manifest_of):
-    out, result = whole
+    out, result, _ = whole
     frames = np.load(film)[..., ::-1]
     foreground = video(out / "foreground.mkv")
     background = video(out / "background.mkv")
@@ -63,17 +65,17 @@ def test_frames_and_rows_are_those_of_the_film_in_their_order(whole, film, video
     assert np.abs(background.astype(int) - frames).mean(axis=(1, 2, 3)).max() < 12
     with (out / "errors.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [int(row["frame"]) for row in rows] == list(range(1, 171))
-    assert float(rows[-1]["time_s"]) == pytest.approx(169 / 25)
+    assert [int(row["frame"]) for row in rows] == list(range(1, 151))
+    assert float(rows[-1]["time_s"]) == pytest.approx(149 / 25)
     facts = manifest_of(out)
     spans = [(each["first"], each["last"], each["reason"]) for each in facts["segments"]]
     assert spans == [
-        (1, 60, "beginning"),
-        (61, 120, "after 60 frames"),
-        (121, None, "after 60 frames"),
+        (1, 50, "beginning"),
+        (51, 100, "after 50 frames"),
+        (101, None, "after 50 frames"),
     ]
-    assert facts["frames"]["used"] == 170
-    assert facts["frames_written"]["mask"] == 170
+    assert facts["frames"]["used"] == 150
+    assert facts["frames_written"]["mask"] == 150
     assert facts["input"]["path"] == film
     assert not (out / ".segments").exists()
     assert result.manifest["outputs"].keys() == {path.name for path in out.iterdir()} - {"run.json"}
@@ -84,13 +86,13 @@ def test_a_segment_that_borrows_nothing_is_what_an_ordinary_run_of_it_gives(
 ):
     chosen = {"outputs": {"background", "mask", "model", "errors"}, "format": "mkv"}
     chosen |= {"fit_frames": "all"}
-    run(film, tmp_path / "all", options(segment=60, **chosen))
-    alone = run_as_one(film, tmp_path / "two", options(start=61, end=120, **chosen))
+    run(film, tmp_path / "all", options(segment=50, end=100, **chosen))
+    alone = run_as_one(film, tmp_path / "two", options(start=51, end=100, **chosen))
     for name in ("background", "mask"):
-        part = video(tmp_path / "all" / f"{name}.mkv")[60:120]
+        part = video(tmp_path / "all" / f"{name}.mkv")[50:100]
         np.testing.assert_array_equal(part, video(alone.out / f"{name}.mkv"))
     ours = (tmp_path / "all" / "errors.csv").read_text().splitlines()
-    assert ours[61:121] == (alone.out / "errors.csv").read_text().splitlines()[1:]
+    assert ours[51:101] == (alone.out / "errors.csv").read_text().splitlines()[1:]
     model = BackgroundModel.load(tmp_path / "all" / "models" / "0002.npz")
     assert model.threshold == BackgroundModel.load(alone.out / "model.npz").threshold
 
@@ -101,8 +103,8 @@ def visited(tmp_path_factory):
     from tests.conftest import make_scene
 
     path = tmp_path_factory.mktemp("film") / "visited.npy"
-    frames = make_scene(180, visit=180)
-    frames[55:125, 10:24, 20:30] = (220, 200, 70)
+    frames = make_scene(150, visit=150)
+    frames[45:105, 10:24, 20:30] = (220, 200, 70)
     np.save(path, frames)
     return str(path)
 
@@ -114,35 +116,35 @@ class TestNeighbours:
     def test_who_stands_through_a_segment_is_no_background(
         self, visited, outputs, options, tmp_path, video
     ):
-        run(visited, tmp_path / "out", options(segment=60, outputs=outputs, format="mkv"))
+        run(visited, tmp_path / "out", options(segment=50, outputs=outputs, format="mkv"))
         masks = video(tmp_path / "out" / "mask.mkv", "gray")
-        inside = masks[60:120, 11:23, 21:29] > 0
+        inside = masks[50:100, 11:23, 21:29] > 0
         assert np.median(inside.mean(axis=(1, 2))) > 0.9
         outside = masks.copy()
         outside[:, 6:28, 16:34] = 0
         assert (outside > 0).mean() < 0.01
         if "background" in outputs:
-            there = video(tmp_path / "out" / "background.mkv")[60:120, 11:23, 21:29]
+            there = video(tmp_path / "out" / "background.mkv")[50:100, 11:23, 21:29]
             empty = np.load(visited)[:40, 11:23, 21:29, ::-1].mean(axis=0)
             assert np.abs(there - empty).mean() < 20 < np.abs(there - [70, 200, 220]).mean()
 
     def test_masks_differ_no_more_at_a_border_than_with_one_fit(self, options, tmp_path, video):
         from tests.conftest import make_scene
 
-        film, borders = tmp_path / "film.npy", [60, 120]
-        np.save(film, make_scene(180, visit=20))
+        film, borders = tmp_path / "film.npy", [50, 100]
+        np.save(film, make_scene(150, visit=20))
         jumps = {}
-        for segment in (60, "off"):
+        for segment in (50, "off"):
             out = tmp_path / str(segment)
             run(film, out, options(segment=segment, outputs={"mask"}, format="mkv"))
             masks = video(out / "mask.mkv", "gray")
             jumps[segment] = np.mean([masks[at] != masks[at - 1] for at in borders])
-        assert jumps[60] <= 1.1 * jumps["off"] + 0.002
+        assert jumps[50] <= 1.1 * jumps["off"] + 0.002
 
 
 def test_who_walks_on_over_a_border_is_one_object(whole):
     events = json.loads((whole[0] / "events.json").read_text())["events"]
-    assert any(event["first_frame"] <= 108 and event["last_frame"] >= 138 for event in events)
+    assert any(event["first_frame"] <= 88 and event["last_frame"] >= 118 for event in events)
 
 
 def test_results_are_loaded_and_shown_as_those_of_any_run(whole):
@@ -152,32 +154,27 @@ def test_results_are_loaded_and_shown_as_those_of_any_run(whole):
     assert loaded._repr_html_()
 
 
-@pytest.mark.parametrize("form", ["mp4", "png", "zarr"])
-def test_other_formats_are_joined_too(whole, film, options, tmp_path, form, video):
-    out = tmp_path / "out"
-    end = None if form == "zarr" else 125
-    run(film, out, options(segment=60, outputs={"mask"}, format=form, end=end))
-    if form == "mp4":
-        assert len(video(out / "mask.mp4")) == 125
-    elif form == "zarr":
-        zarr = pytest.importorskip("zarr")
-        masks = zarr.open_array(store=str(out / "mask.zarr"), mode="r")
-        np.testing.assert_array_equal(masks[:], video(whole[0] / "mask.mkv", "gray"))
-    else:
-        names = sorted(path.name for path in (out / "mask").iterdir())
-        assert names == [f"{number:06d}.png" for number in range(1, 126)]
+def test_other_formats_are_joined_too(film, options, tmp_path, video):
+    zarr = pytest.importorskip("zarr")
+    for form in ("png", "mp4", "zarr"):
+        run(film, tmp_path / form, options(segment=50, outputs={"mask"}, format=form, end=100))
+    files = sorted((tmp_path / "png" / "mask").iterdir())
+    assert [path.name for path in files] == [f"{number:06d}.png" for number in range(1, 101)]
+    assert len(video(tmp_path / "mp4" / "mask.mp4")) == 100
+    masks = zarr.open_array(store=str(tmp_path / "zarr" / "mask.zarr"), mode="r")
+    np.testing.assert_array_equal(masks[:], [read_image(path) for path in files])
 
 
 def test_a_film_that_is_too_short_is_run_as_one(scene, save, options, tmp_path, contents):
     path = save(scene(48))
-    chosen = {"outputs": {"mask", "errors", "model"}, "format": "mkv"}
-    run(path, tmp_path / "a", options(segment=60, **chosen))
+    chosen = {"outputs": {"errors", "model"}}
+    run(path, tmp_path / "a", options(segment=50, **chosen))
     run(path, tmp_path / "b", options(**chosen))
     assert stable(contents(tmp_path / "a")) == stable(contents(tmp_path / "b"))
 
 
 def test_spectrum_and_page_are_of_the_film(film, options, tmp_path):
-    chosen = options(k="auto", segment=60, outputs={"errors", "spectrum", "report"})
+    chosen = options(k="auto", segment=50, end=100, outputs={"errors", "spectrum", "report"})
     result = run(film, tmp_path / "out", chosen)
     assert {"spectrum.png", "report.html", "input.mp4"} <= result.manifest["outputs"].keys()
     assert "film.npy" in (tmp_path / "out" / "report.html").read_text()
@@ -194,7 +191,7 @@ def first_alone(film, tmp_path_factory):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(film, out, make_options(segment=60, outputs=OUTPUTS, format="mkv"), work=work)
+        run(film, out, make_options(segment=50, outputs=OUTPUTS, format="mkv"), work=work)
     return out
 
 
@@ -218,7 +215,7 @@ class TestStopped:
             for number in missing:
                 run_segment(stopped, number)
 
-        chosen = options(segment=60, outputs=OUTPUTS, format="mkv", resume=True)
+        chosen = options(segment=50, outputs=OUTPUTS, format="mkv", resume=True)
         run(film, stopped, chosen, work=work)
         assert numbers == [2, 3]
         assert not list(stopped.rglob(".bgsub-partial-*"))
@@ -231,7 +228,7 @@ class TestStopped:
 
     def test_is_not_mixed_with_other_options(self, stopped, film, options):
         with pytest.raises(OutputError, match="other options"):
-            run(film, stopped, options(segment=60, outputs=OUTPUTS, resume=True))
+            run(film, stopped, options(segment=50, outputs=OUTPUTS, resume=True))
 
     def test_is_begun_anew_with_force(self, stopped, film, options, caplog):
         def work(plan, numbers):
@@ -240,7 +237,7 @@ class TestStopped:
             for number in numbers:
                 run_segment(stopped, number)
 
-        chosen = options(segment=60, outputs={"errors"}, force=True)
+        chosen = options(segment=50, outputs={"errors"}, force=True)
         with caplog.at_level("INFO", "bgsub.notes"):
             run(film, stopped, chosen, work=work)
         assert any("removed the segments" in record.message for record in caplog.records)
@@ -249,12 +246,12 @@ class TestStopped:
 
 def test_results_of_an_earlier_run_are_replaced_with_force_alone(whole, film, options):
     with pytest.raises(OutputError, match="--force"):
-        run(film, whole[0], options(segment=60, outputs=OUTPUTS, format="mkv"))
+        run(film, whole[0], options(segment=50, outputs=OUTPUTS, format="mkv"))
 
 
 def test_nothing_is_joined_while_a_segment_is_missing(film, options, tmp_path):
     with pytest.raises(OutputError, match=r"3 of 3 segments are missing"):
-        run(film, tmp_path / "out", options(segment=60), work=lambda _plan, _numbers: None)
+        run(film, tmp_path / "out", options(segment=50), work=lambda _plan, _numbers: None)
 
 
 def test_resume_is_for_segments(options):
@@ -262,15 +259,13 @@ def test_resume_is_for_segments(options):
         options(resume=True, segment="off")
 
 
-def test_progress_counts_the_whole_film(film, tmp_path, options):
-    seen = []
-    chosen = options(segment=60, outputs={"mask"}, format="mkv")
-    run(film, tmp_path / "out", chosen, progress=lambda *call: seen.append(call))
+def test_progress_counts_the_whole_film(whole):
+    seen = whole[2]
     assert {stage.partition(" · ")[0] for stage, _, _ in seen} == {"frames"}
-    assert {total for _, _, total in seen} == {170}
+    assert {total for _, _, total in seen} == {150}
     done = [count for _, count, _ in seen]
     assert done == sorted(done)
-    assert (done[0], done[-1]) == (0, 170)
+    assert (done[0], done[-1]) == (0, 150)
     details = [stage.partition(" · ")[2] for stage, _, _ in seen]
-    assert "segment 2 of 3, decode 60 of 60" in details
+    assert "segment 2 of 3, decode 50 of 50" in details
     assert details[-1] == "segment 3 of 3, write 50 of 50"

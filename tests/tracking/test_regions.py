@@ -1,6 +1,5 @@
 """Regions and lines."""
 
-import io
 import json
 
 import numpy as np
@@ -24,34 +23,34 @@ def seen(frame, x, y, track=1):
     return Observation(frame, frame / 10, track, (x - 2, y - 2, 4, 4), x, y, 16, 5.0, "")
 
 
-def table(counter):
-    file = io.StringIO()
-    counter.write(file)
-    return [row.split(",") for row in file.getvalue().splitlines()]
+def table(counter, tmp_path):
+    path = tmp_path / "regions.csv"
+    counter.write(path)
+    return [row.split(",") for row in path.read_text().splitlines()]
 
 
-def test_entries_exits_and_dwell(regions):
+def test_entries_exits_and_dwell(regions, tmp_path):
     counter = RegionCounter(regions, [])
     names = [counter.add([seen(t, 2 * t, 30)])[0] for t in range(1, 40)]
     assert names[4] == "arena"
     assert names[0] == names[-1] == ""
-    assert table(counter)[1] == ["arena", "region", "1", "1", "2.00", "1"]
+    assert table(counter, tmp_path)[1] == ["arena", "region", "1", "1", "2.00", "1"]
 
 
-def test_who_vanishes_within_has_left(regions):
+def test_who_vanishes_within_has_left(regions, tmp_path):
     counter = RegionCounter(regions, [], max_gap_s=1)
     counter.add([seen(1, 30, 30)])
     counter.add([seen(2, 30, 30)])
     counter.add([seen(30, 100, 100, track=2)])
-    assert table(counter)[1][2:4] == ["1", "1"]
+    assert table(counter, tmp_path)[1][2:4] == ["1", "1"]
 
 
-def test_a_line_counts_each_direction():
+def test_a_line_counts_each_direction(tmp_path):
     line = Line("gate", (60, 0), (60, 100))
     counter = RegionCounter([], [line])
     for t, x in enumerate([50, 55, 65, 70, 55, 50, 65]):
         counter.add([seen(t, x, 30)])
-    kind, first, second = table(counter)[1][1:4]
+    kind, first, second = table(counter, tmp_path)[1][1:4]
     assert kind == "line"
     assert {first, second} == {"2", "1"}
 

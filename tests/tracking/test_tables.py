@@ -64,8 +64,7 @@ def test_a_score_that_is_not_known_is_empty(tmp_path):
 
 def test_tracks_are_read_as_written(tmp_path):
     path = tmp_path / "tracks.csv"
-    with path.open("w") as file:
-        write_tracks(file, [TRACK])
+    write_tracks(path, [TRACK])
     assert list(read_tracks(path)) == [TRACK]
 
 
@@ -84,8 +83,7 @@ def test_those_that_share_a_region_are_read_as_merged(tmp_path, score):
 def test_times_of_tracks_are_those_of_their_objects(tmp_path):
     path = tmp_path / "tracks.csv"
     track = replace(TRACK, start_s=12.345678, end_s=86399.998333, rest_s=1.23456)
-    with path.open("w") as file:
-        write_tracks(file, [track])
+    write_tracks(path, [track])
     (again,) = read_tracks(path)
     assert (again.start_s, again.end_s) == (12.345678, 86399.99833)
     assert again.rest_s == 1.23456

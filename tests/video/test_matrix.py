@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from bgsub.errors import OutputError
 from bgsub.video.frames import Frame, Layout
-from bgsub.video.matrix import FrameMatrix, Prefetch
+from bgsub.video.matrix import FrameMatrix, prefetch
 
 LAYOUT = Layout("yuv420", 6, 10)
 
@@ -34,7 +34,7 @@ def directory(request, tmp_path):
 def test_gives_back_what_was_appended(directory, n):
     with FrameMatrix(LAYOUT, directory, chunk_bytes=4 * LAYOUT.size) as matrix:
         rows = fill(matrix, n)
-        assert matrix.shape == (n, LAYOUT.size)
+        assert len(matrix) == n
         assert matrix.numbers.tolist() == list(range(1, 2 * n, 2))
         assert matrix.times.tolist() == [i / 25 for i in range(n)]
         np.testing.assert_array_equal(matrix.columns(0, LAYOUT.size), rows)
@@ -47,10 +47,7 @@ def test_gives_back_what_was_appended(directory, n):
 def test_any_rows_for_any_chunk(start, stop, chunk_rows):
     matrix = FrameMatrix(LAYOUT, chunk_bytes=chunk_rows * LAYOUT.size)
     rows = fill(matrix, 11)
-    if start > stop:
-        with pytest.raises(ValueError, match="lie outside"):
-            matrix.rows(start, stop)
-        return
+    start, stop = sorted((start, stop))
     np.testing.assert_array_equal(matrix.rows(start, stop), rows[start:stop])
     np.testing.assert_array_equal(matrix.columns(start, stop), rows[:, start:stop])
 
@@ -76,17 +73,13 @@ def test_columns_of_some_frames_take_no_memory_for_the_others():
     assert peak < 40_000 < 5000 * 80
 
 
-def test_refuses_work_when_closed(directory):
+def test_views_outlive_the_matrix(directory):
     matrix = FrameMatrix(LAYOUT, directory)
     fill(matrix, 2)
     view = matrix.rows(0, 2)
     expected = view.copy()
     matrix.close()
     np.testing.assert_array_equal(view, expected)
-    with pytest.raises(ValueError, match="closed"):
-        matrix.columns(0, 1)
-    with pytest.raises(ValueError, match="closed"):
-        fill(matrix, 1)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="files in use cannot be unlinked there")
@@ -105,7 +98,7 @@ def test_full_disk_is_an_error_and_no_crash(tmp_path, monkeypatch):
     with FrameMatrix(LAYOUT, tmp_path) as matrix:
         with pytest.raises(OutputError, match=r"No space left.*free some space"):
             fill(matrix, 1)
-        assert matrix.shape == (0, LAYOUT.size)
+        assert len(matrix) == 0
 
 
 def test_a_folder_that_is_not_there(tmp_path):
@@ -170,7 +163,7 @@ def settle(source, count):
 
 def test_items_come_in_order_from_another_thread():
     source = Source(100)
-    assert list(Prefetch(source)) == list(range(100))
+    assert list(prefetch(source)) == list(range(100))
     assert source.closed
     assert source.thread is not threading.current_thread()
     assert threads() == []
@@ -179,7 +172,7 @@ def test_items_come_in_order_from_another_thread():
 @pytest.mark.parametrize("depth", [1, 5])
 def test_it_runs_ahead_and_not_far(depth):
     source = Source(100)
-    items = iter(Prefetch(source, depth))
+    items = iter(prefetch(source, depth))
     assert next(items) == 0
     settle(source, depth + 2)
     assert source.taken == depth + 2  # one is taken, `depth` wait, one is held
@@ -188,7 +181,7 @@ def test_it_runs_ahead_and_not_far(depth):
 
 def test_leaving_early_closes_the_source():
     source = Source(1000)
-    for item in Prefetch(source):
+    for item in prefetch(source):
         if item == 3:
             break
     del item
@@ -198,7 +191,7 @@ def test_leaving_early_closes_the_source():
 
 
 def test_an_error_comes_where_its_item_would_have():
-    items = iter(Prefetch(Source(3, ValueError("bad"))))
+    items = iter(prefetch(Source(3, ValueError("bad"))))
     assert [next(items) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(ValueError, match="bad"):
         next(items)
@@ -209,7 +202,7 @@ def test_an_error_of_the_loop_ends_the_thread():
     source = Source(1000)
 
     def work():
-        for item in Prefetch(source):
+        for item in prefetch(source):
             if item == 2:
                 raise ZeroDivisionError
 

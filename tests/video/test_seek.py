@@ -9,6 +9,7 @@ import pytest
 from bgsub.video import pyav
 from bgsub.video.film_index import FilmIndex, Place
 from bgsub.video.seek import can_seek, frames_at, frames_between, glimpse, index_film
+from bgsub.video.selection import Picker
 from bgsub.video.source import open_source
 from tests.conftest import make_scene
 from tests.video.beeps import RATE, film_with_a_beep
@@ -84,7 +85,7 @@ SELECTIONS = [
 @pytest.mark.parametrize("selection", SELECTIONS, ids=str)
 def test_a_selection_is_that_of_all_frames(sought, selection):
     _, path, whole, _, warnings = sought
-    picker = open_source(path, **selection).options.selection.picker()
+    picker = Picker(open_source(path, **selection).options.selection)
     expected = [frame.number for frame in whole if picker.wants(frame.number, frame.time_s)]
     source = open_source(path, threads=2, **selection)
     found = list(source)

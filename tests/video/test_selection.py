@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bgsub.errors import UsageError
 from bgsub.video.selection import (
+    Picker,
     Position,
     Region,
     Selection,
@@ -22,7 +23,7 @@ RATE = Fraction(25)
 
 
 def pick(selection, frames=100, rate=RATE):
-    picker, picked = selection.picker(), []
+    picker, picked = Picker(selection), []
     for number in range(1, frames + 1):
         time_s = float((number - 1) / rate)
         if picker.is_past(number, time_s):

@@ -11,7 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bgsub.errors import RankWarning
 from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
 from bgsub.robustpca.competitors.row_methods import PCA
-from bgsub.robustpca.gram import ArrayColumns, ColumnReader, Gram, as_columns
+from bgsub.robustpca.gram import ArrayColumns, ColumnReader, as_columns
 from bgsub.robustpca.spaces import Fit, Floats, peak_signs, slices
 
 Progress = Callable[[int, float], None]
@@ -28,8 +28,9 @@ Progress = Callable[[int, float], None]
 
 _BLOCK_ELEMENTS = 1 << 19
 _RELAXATION = 1.6
-# The penalty follows the residuals until they are within this factor of each other.
-_BALANCE = 1.5
+# The penalty follows the residuals, by the second factor, until they are within the first one of
+# each other.
+_BALANCE, _GROWTH = 1.5, 1.5
 # In every iteration of the first ones, then now and then.
 _FREE_ITERATIONS, _LATER_EVERY = 40, 10
 # The dual residual may be ten times as large as the primal one: balanced so, footage takes a
@@ -70,11 +71,6 @@ class PixelMethod(AffineEstimator):
         self._set_outlier_scores(fit)
         return self
 
-    def fit_gram(self, gram: Gram) -> NoReturn:  # noqa: ARG002 - there is no such way
-        """Raise TypeError: this method needs the pixels."""
-        message = f"{type(self).__name__} needs the pixels: use fit"
-        raise TypeError(message)
-
 
 def _pixel_fit(reader: ColumnReader, center: Floats, components: Floats, n_components: int) -> Fit:
     """Scores and residuals of every row, in one pass over the columns; O(npk) operations."""
@@ -95,37 +91,11 @@ def _pixel_fit(reader: ColumnReader, center: Floats, components: Floats, n_compo
 class PCP(PixelMethod):
     """Principal component pursuit (PCP), by the alternating direction method of multipliers.
 
-    Minimises ‖L‖_* + λ‖S‖_1 subject to L + S = X. The centre is the mean of the rows of L and the
-    components are the principal axes of L about it: PCP itself knows no centre. L does not depend
-    on k: a fit with more components begins with those of a fit with fewer.
+    Minimises ‖L‖_* + λ‖S‖_1 subject to L + S = X, with λ = 1/√max(n, p) by default. The centre is
+    the mean of the rows of L and the components are the principal axes of L about it: PCP itself
+    knows no centre. L = ``left_ @ right_`` does not depend on k: a fit with more components begins
+    with those of a fit with fewer.
 
-    Parameters
-    ----------
-    n_components : int
-        k.
-    lam : float, optional
-        λ; None is 1/√max(n, p).
-    tol : float
-        The iteration ends when the optimality conditions hold to this: ‖X − L − S‖_F ≤ tol · ‖X‖_F
-        (the primal residual) and μ‖S − S'‖_F ≤ 10 tol · ‖Y‖_F, with S' of the iteration before
-        (the dual residual). Below 1e-6 only float64 gets.
-    max_iter : int
-        Most iterations.
-    growth : float
-        Factor, above 1, by which the penalty μ grows where the primal residual is the larger one of
-        the two, relative to what is allowed, and by which it falls where the dual one is.
-    progress : callable, optional
-        Called with the iterations done and the larger residual.
-
-    Attributes
-    ----------
-    left_, right_ : ndarray of shape (n, r), (r, p)
-        L = left_ @ right_, of rank ``rank_``; components in order of the variance of L.
-    lam_, residual_ : float
-        λ, and the larger of the last two residuals, with a tenth of the dual one.
-
-    Notes
-    -----
     With Y the multiplier and μ the penalty, an iteration lowers the singular values of Z = X − S +
     Y/μ by 1/μ to get L, the entries of W = X − L + Y/μ by λ/μ to get S, and takes Y ← μ(W − S). So
     Y is μW cut off at ±λ and S = W − Y/μ: the state is W alone. (In W, L is over-relaxed: 1.6 L −
@@ -134,13 +104,13 @@ class PCP(PixelMethod):
     iteration is one pass over X: n²p operations for ZZᵀ and 4npr for L, O(n³) for the eigenpairs.
 
     Y is always λ times a subgradient of ‖S‖_1, and Y + μ(S − S') is one of ‖L‖_*: with both
-    residuals 0 the pair is optimal. Lin, Chen and Ma let μ grow in every iteration and look at the
-    primal residual alone. Then S soon cannot move any more, and on noisy matrices what is called
-    converged is far from the optimum; so here the residuals decide about μ, less often from
+    residuals 0 the pair is optimal. It ends when the primal one, ‖X − L − S‖_F ≤ tol · ‖X‖_F, and
+    the dual one, μ‖S − S'‖_F ≤ 10 tol · ‖Y‖_F with S' of the iteration before, are met; below 1e-6
+    only float64 gets. Lin, Chen and Ma let μ grow in every iteration and look at the primal
+    residual alone. Then S soon cannot move any more, and on noisy matrices what is called converged
+    is far from the optimum; so here the residuals decide whether μ grows or falls, less often from
     iteration to iteration, as a penalty that keeps moving need not converge.
 
-    References
-    ----------
     E. J. Candès, X. Li, Y. Ma, J. Wright: "Robust principal component analysis?", Journal of the
     ACM 58 (2011; preprint 2009). Z. Lin, M. Chen, Y. Ma: "The augmented Lagrange multiplier method
     for exact recovery of corrupted low-rank matrices" (2010). S. Boyd and others: "Distributed
@@ -153,13 +123,7 @@ class PCP(PixelMethod):
     lam: float | None = None
     tol: float = 3e-5
     max_iter: int = 1000
-    growth: float = 1.5
     progress: Progress | None = None
-
-    @property
-    def low_rank_(self) -> NDArray[Any]:
-        """L, shape (n, p), formed anew each time; S is X − L."""
-        return np.asarray(self.left_ @ self.right_)
 
     def _fit_pixels(self, reader: ColumnReader, dtype: type[Any]) -> tuple[Floats, Floats]:
         n, p = reader.shape
@@ -186,7 +150,7 @@ class PCP(PixelMethod):
         state = _Pursuit(reader, dtype, self.lam_)
         self.n_iter_, self.residual_ = 0, 0.0 if state.largest == 0.0 else math.inf
         while self.residual_ > self.tol and self.n_iter_ < self.max_iter:
-            self.residual_ = state.iterate(self.growth)
+            self.residual_ = state.iterate()
             self.n_iter_ += 1
             if self.progress is not None:
                 self.progress(self.n_iter_, self.residual_)
@@ -222,14 +186,14 @@ class _Pursuit:
     def _read(self, part: slice) -> NDArray[Any]:
         return self._reader.columns(part.start, part.stop).astype(self._dtype)
 
-    def iterate(self, growth: float) -> float:
+    def iterate(self) -> float:
         """One iteration; returns the larger of the primal and a tenth of the dual residual."""
         mu, dtype = self._mu, self._dtype
         self._shrink(mu)
         left = self.left.astype(dtype)
         shrunk = left * (1.0 - dtype(1.0) / (mu * self._lengths_of_Z)).astype(dtype)
         right = np.empty((left.shape[1], self._reader.shape[1]), dtype=dtype)
-        following = self._next_penalty(growth)
+        following = self._next_penalty()
         gram, squares = np.zeros_like(self._gram), np.zeros(3)
         for index, part in enumerate(self._blocks):
             X = self._read(part)
@@ -255,16 +219,16 @@ class _Pursuit:
         self._dual = mu * float(dual) / float(length) * _DUAL_SHARE
         return max(self._primal, self._dual)
 
-    def _next_penalty(self, growth: float) -> float:
+    def _next_penalty(self) -> float:
         """μ of the next iteration, by the residuals of the last one."""
         self._iteration += 1
         # Ever less often: with a penalty that keeps moving the iteration need not converge.
         if self._iteration > _FREE_ITERATIONS and self._iteration % _LATER_EVERY:
             return self._mu
         if self._primal > _BALANCE * self._dual:
-            return self._mu * growth
+            return self._mu * _GROWTH
         if self._dual > _BALANCE * self._primal:
-            return self._mu / growth
+            return self._mu / _GROWTH
         return self._mu
 
     def _multiplier_and_sparse(
@@ -302,37 +266,13 @@ class RobustSubspace(PixelMethod):
     """Robust subspace learning (RPCA of De la Torre and Black): outliers are single pixels.
 
     Minimises Σ_i Σ_j ρ(e_ij, σ_j) over the centre, the components and the coefficients c_i of every
-    row, with e = X − 1mᵀ − CU and Geman and McClure's ρ(e, σ) = e²/(e² + σ²).
+    row, with e = X − 1mᵀ − CU and Geman and McClure's ρ(e, σ) = e²/(e² + σ²). `scale` is σ of all
+    pixels, in units of X; None estimates it pixel by pixel: 2.5 · 1.4826 times the median absolute
+    deviation of the residuals of PCA, and once more of those of the fit when the annealing ends,
+    the `n_anneal` iterations during which σ falls geometrically from where nothing is an outlier.
+    ``inverse_transform(coefficients_)``, of the robust c_i, is the background without what outlying
+    pixels do to an orthogonal projection.
 
-    Parameters
-    ----------
-    n_components : int
-        k.
-    scale : float, optional
-        σ of all pixels, in units of X; a huge one gives PCA. None estimates it pixel by pixel:
-        2.5 · 1.4826 times the median absolute deviation of the residuals of PCA, and once more of
-        those of the fit when the annealing ends.
-    n_anneal : int
-        Iterations during which σ falls geometrically from where nothing is an outlier.
-    tol : float
-        The iteration ends when the objective falls by less than this share of itself.
-    max_iter : int
-        Most iterations, annealing included.
-    progress : callable, optional
-        Called with the iterations done and the relative fall of the objective.
-
-    Attributes
-    ----------
-    coefficients_ : ndarray of shape (n, k)
-        The robust c_i in these components: ``inverse_transform(coefficients_)`` is the background
-        without what outlying pixels do to an orthogonal projection.
-    scales_ : ndarray of shape (p,)
-        σ_j.
-    objective_, residual_ : float
-        The objective, and its last relative fall.
-
-    Notes
-    -----
     ρ is concave in e², so it lies below its tangent there, and the objective falls whenever the sum
     of squares with the weights (1/σ²)·(σ²/(e² + σ²))² does. Centre and components given C are a
     weighted regression of every pixel on C, C given those is one of every row on U; they take
@@ -340,8 +280,6 @@ class RobustSubspace(PixelMethod):
     PCA. All normal equations come from one product of the weights with the k(k + 1)/2 products of
     coefficients: one pass over X with O(npk²) operations, and no array of the size of X.
 
-    References
-    ----------
     F. De la Torre, M. J. Black: "Robust principal component analysis for computer vision", ICCV
     2001; "A framework for robust subspace learning", IJCV 54 (2003).
     """

@@ -190,11 +190,6 @@ class PCA(RowMethod):
     since X₀ᵀJ then has the right singular vectors U; columns of V sum to 0. O(n²k) operations per
     Lanczos iteration after the Gram matrix. K. Pearson: "On lines and planes of closest fit to
     systems of points in space", 1901.
-
-    Parameters
-    ----------
-    n_components : int
-        k, at least 1. If the data have a lower rank, fewer components are returned, with a warning.
     """
 
     n_components: int = 10
@@ -215,31 +210,10 @@ class HRPCA(RowMethod):
 
     Repeats PCA of the rows that are left, each time removing one row at random, with probability
     proportional to its squared length within the components; of all the components on the way,
-    those with the largest robust variance are kept.
+    those with the largest robust variance are kept. The support are the t rows that they
+    reconstruct best. `max_removals` is n − k − 1 at the utmost and 2(n − t) by default: outliers
+    are removed with at least even odds as long as they dominate the components.
 
-    Parameters
-    ----------
-    n_components : int
-        k.
-    support_fraction : float, optional
-        t/n in [0.5, 1], with t a lower bound of the number of true rows; None is t = ⌈n/2⌉.
-    max_removals : int, optional
-        Rows removed at most, n − k − 1 at the utmost. None is 2(n − t): outliers are removed with
-        at least even odds as long as they dominate the components.
-    random_state : int, numpy.random.Generator or None
-        Seed of the removals.
-
-    Attributes
-    ----------
-    robust_variance_ : float
-        Σ_j V̄(u_j) of the components kept.
-    n_removed_ : int
-        Rows that had been removed when they were found; ``n_iter_`` counts all.
-    support_ : ndarray of shape (n,), bool
-        The t rows with the smallest reconstruction errors.
-
-    Notes
-    -----
     The robust variance of a direction is V̄(u) = (1/t) Σ of the t smallest (uᵀ(x_i − m))² over all
     n rows, removed or not. The paper takes the true rows to be of mean 0; here they are centred
     beforehand by the mean m of the t rows nearest to the spatial median. For t = n this is PCA.
@@ -248,8 +222,6 @@ class HRPCA(RowMethod):
     the scatter matrix, its leading eigenvectors O(ρ²k), with ρ < n whatever p is. Rows are drawn in
     the order of their distances from m, so the order in which they are given does not matter.
 
-    References
-    ----------
     H. Xu, C. Caramanis, S. Mannor: "Outlier-robust PCA: the high-dimensional case", IEEE
     Transactions on Information Theory 59 (2013).
     """
@@ -263,7 +235,9 @@ class HRPCA(RowMethod):
     def _solve(self, points: Coordinates) -> Fit:
         n = len(points.points)
         t = support_size(n, self.support_fraction)
-        center = trimmed_mean(points.points, t)
+        apart = points.points - spatial_median(points.points)
+        near = smallest(np.einsum("ij,ij->i", apart, apart), t)
+        center = points.points[near].mean(axis=0)
         M = points.points - center
         removals = 2 * (n - t) if self.max_removals is None else self.max_removals
         removals = max(min(removals, n - self.n_components - 1), 0)
@@ -298,13 +272,6 @@ class HRPCA(RowMethod):
         removed = np.zeros(len(M), dtype=bool)
         removed[order] = ~best_left
         return removed, best, n_best
-
-
-def trimmed_mean(points: Floats, count: int) -> Floats:
-    """Mean of the `count` points nearest to the spatial median, shape (ρ,)."""
-    difference = points - spatial_median(points)
-    near = smallest(np.einsum("ij,ij->i", difference, difference), count)
-    return np.asarray(points[near].mean(axis=0))
 
 
 def _leading_scores(M: Floats, scatter: Floats, n_components: int, scale: float) -> Floats:

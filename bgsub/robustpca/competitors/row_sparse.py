@@ -44,46 +44,22 @@ _BALANCE_UNTIL = 200
 class ORPCA(RowMethod):
     """Robust PCA via bilinear decomposition with row-sparse outliers (ORPCA).
 
-    Finds m, U (orthonormal), S and O that minimise
-    ‖X − 1mᵀ − SUᵀ − O‖²_F + λ‖O‖_{2,1}; the rows of O that are not zero are the outliers.
+    Finds m, U (orthonormal), S and O that minimise ‖X − 1mᵀ − SUᵀ − O‖²_F + λ‖O‖_{2,1}; rows where
+    O is not zero are the outliers, the others the support. `lam` is λ in units of X, infinity is
+    PCA; None follows its path downwards to the least λ with which exactly n − t rows of O are not
+    zero.
 
-    Parameters
-    ----------
-    n_components : int
-        k.
-    lam : float, optional
-        λ, in units of X. Infinity is PCA. None follows the path of λ downwards until exactly n − t
-        rows of O are not zero, and takes the least such λ.
-    support_fraction : float, optional
-        t/n in [0.5, 1], used without `lam`; None is t = ⌈n/2⌉.
-    tol : float
-        The iteration ends when no distance d_i (cut off at λ/2) changes by more than this share of
-        λ/2, nor λ itself along the path.
-    max_iter : int
-        Most iterations, all λ of the path together.
-
-    Attributes
-    ----------
-    lam_ : float
-        λ of the result.
-    support_ : ndarray of shape (n,), bool
-        The rows where O is zero.
-
-    Notes
-    -----
     S and O have a closed form given m and U: s_i = Uᵀ(x_i − m), and with d_i = √r_i the distance of
     x_i from the subspace, o_i is the residual vector shrunk by (1 − λ/2d_i)₊. Put in, this leaves
     Σ_i h(d_i) with Huber's function, h(d) = d² for d ≤ λ/2 and λd − λ²/4 beyond. h is concave in
-    d², so it lies below its tangent there: with weights ω_i = min(1, λ/2d_i) the weighted PCA
-    (m the weighted mean, U the leading eigenvectors of Σω_i x̃_i x̃_iᵀ) never increases it. The
-    paper alternates with O held fixed in place of ω, which has the same stationary points and
-    smaller steps. In place of the full eigenproblem each iteration makes one Rayleigh-Ritz step
-    from the last axes, which suffices for the descent: O(nρk) ≤ O(n²k) operations in coordinates,
-    after O(n³/3) once. The problem is not convex; the path from PCA at λ = ∞ downwards,
-    warm-started, makes the result deterministic.
+    d², so it lies below its tangent there: with weights ω_i = min(1, λ/2d_i) the weighted PCA (m
+    the weighted mean, U the leading eigenvectors of Σω_i x̃_i x̃_iᵀ) never increases it. The paper
+    alternates with O held fixed in place of ω, which has the same stationary points and smaller
+    steps. In place of the full eigenproblem each iteration makes one Rayleigh-Ritz step from the
+    last axes, which suffices for the descent: O(nρk) ≤ O(n²k) operations in coordinates, after
+    O(n³/3) once. It ends when no d_i, cut off at λ/2, changes by more than `tol` of λ/2. The
+    problem is not convex; the path from PCA at λ = ∞, warm-started, makes the result deterministic.
 
-    References
-    ----------
     G. Mateos, G. B. Giannakis: "Robust PCA as bilinear decomposition with outlier-sparsity
     regularization", IEEE Transactions on Signal Processing 60 (2012).
     """
@@ -202,50 +178,25 @@ class OutlierPursuit(RowMethod):
     """Outlier pursuit (OPRPCA), which is also the low-leverage decomposition (LLD).
 
     Minimises ‖L‖_* + λ‖C‖_{1,2} subject to L + C = X − 1mᵀ, with m the spatial (geometric) median
-    of the rows and ‖C‖_{1,2} the sum of the lengths of the rows of C. Rows of C that are not zero
-    are the outliers; the components are the k leading right singular vectors of L, so that a fit
-    with more components begins with those of a fit with fewer, unless λ is found by "rank".
+    of the rows and ‖C‖_{1,2} the sum of the lengths of the rows of C. Rows where C is not zero are
+    the outliers; the components are the k leading right singular vectors of L, so that a fit with
+    more components begins with those of a fit with fewer, unless λ is found by "rank".
 
-    Parameters
-    ----------
-    n_components : int
-        k.
-    lam : float, "support", "rank" or "paper"
-        λ. "support" searches for the least λ with which no more than n − t rows of C are not zero,
-        "rank" for the least λ with which L has rank k or more; "paper" is 3/(7√(n − t)), the value
-        of Xu, Caramanis and Sanghavi for n − t outliers in exact low-rank data. On noisy data the
-        equality leaves the noise of ordinary rows to C unless L takes it all: then "support" ends
-        near λ_max, where L is almost X − 1mᵀ, and "rank" tells more.
-    support_fraction : float, optional
-        t/n in [0.5, 1], used by "support" and "paper"; None is t = ⌈n/2⌉.
-    tol : float
-        The iteration ends when the primal and the dual residual, relative to X − 1mᵀ and to the
-        multiplier, are both below this.
-    max_iter : int
-        Most iterations at one λ.
+    `lam` is λ, or "support" for the least with which no more than n − t rows of C are not zero, or
+    "rank" for the least with which L has rank k or more. On noisy data the equality leaves the
+    noise of ordinary rows to C unless L takes it all: then "support" ends near λ_max, where L is
+    almost X − 1mᵀ, and "rank" tells more.
 
-    Attributes
-    ----------
-    lam_, objective_ : float
-        λ of the result, and ‖L‖_* + λ‖C‖_{1,2}.
-    rank_ : int
-        Rank of L.
-    support_ : ndarray of shape (n,), bool
-        The rows where C is zero; on noisy data that may be none.
-
-    Notes
-    -----
     With M = X − 1mᵀ, the alternating direction method of multipliers (over-relaxed) repeats
 
     - L ← the singular values of Z = M − C + Y/β, each lowered by 1/β: from the eigenpairs of ZᵀZ;
     - C ← the rows of M − L + Y/β, each shortened by λ/β;
-    - Y ← Y + β(M − L − C).
+    - Y ← Y + β(M − L − C),
 
-    From Y = C = 0 all of it stays of the form AM, so the iteration runs in coordinates and the
-    result is that on X: O(n³) operations an iteration whatever p is.
+    until the primal and the dual residual, relative to M and to Y, are both below `tol`. From Y = C
+    = 0 all of it stays of the form AM, so the iteration runs in coordinates and the result is that
+    on X: O(n³) operations an iteration whatever p is.
 
-    References
-    ----------
     H. Xu, C. Caramanis, S. Sanghavi: "Robust PCA via outlier pursuit", IEEE Transactions on
     Information Theory 58 (2012). M. McCoy, J. A. Tropp: "Two proposals for robust PCA using
     semidefinite programming", Electronic Journal of Statistics 5 (2011).
@@ -253,12 +204,12 @@ class OutlierPursuit(RowMethod):
 
     n_components: int = 10
     _: KW_ONLY
-    lam: float | Literal["support", "rank", "paper"] = "support"
+    lam: float | Literal["support", "rank"] = "support"
     support_fraction: float | None = None
     tol: float = 1e-5
     max_iter: int = 1000
 
-    _words: ClassVar = {"lam": ("support", "rank", "paper")}
+    _words: ClassVar = {"lam": ("support", "rank")}
     _own_axes = True
 
     def _solve(self, points: Coordinates) -> Fit:
@@ -273,8 +224,7 @@ class OutlierPursuit(RowMethod):
         elif self.lam == "rank":
             residual = self._search(split, lambda: split.rank >= self.n_components, math.inf)
         else:
-            lam = 3.0 / (7.0 * math.sqrt(max(n_outliers, 1))) if self.lam == "paper" else self.lam
-            residual = split.run(float(lam), self.tol, self.max_iter)
+            residual = split.run(float(self.lam), self.tol, self.max_iter)
         self.lam_, self.rank_ = split.lam, split.rank
         self.objective_ = split.objective
         self.n_iter_ = split.n_iter
@@ -320,12 +270,7 @@ class OutlierPursuit(RowMethod):
 
 
 class _Decomposition:
-    """M = L + C and the multiplier, which one λ hands to the next.
-
-    Parameters
-    ----------
-    M : ndarray of shape (n, ρ)
-    """
+    """M (n, ρ) = L + C and the multiplier, which one λ hands to the next."""
 
     def __init__(self, M: Floats) -> None:
         self._M = M

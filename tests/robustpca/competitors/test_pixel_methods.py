@@ -88,7 +88,7 @@ def test_the_optimum_of_noisy_matrices_is_that_of_cvxpy(parameters, lam, optimum
     X = noisy(*parameters)
     fit = PCP(1, lam=lam).fit(X)
     assert fit.converged_
-    L = fit.low_rank_
+    L = fit.left_ @ fit.right_
     found = np.linalg.svd(L, compute_uv=False)
     objective = found.sum() + lam * np.abs(X - L).sum()
     assert optimum * (1 - 1e-6) <= objective <= optimum * 1.001
@@ -101,7 +101,7 @@ def test_recovers_at_the_published_rank_and_sparsity(shape):
     L, S = published(*shape, round(0.05 * min(shape)), 0.05)
     fit = PCP(3, tol=1e-8).fit(L + S)
     assert fit.rank_ == round(0.05 * min(shape))
-    np.testing.assert_allclose(fit.low_rank_, L, atol=1e-6)
+    np.testing.assert_allclose((fit.left_ @ fit.right_), L, atol=1e-6)
     assert fit.lam_ == pytest.approx(1 / np.sqrt(max(shape)))
     assert fit.converged_
 
@@ -109,7 +109,7 @@ def test_recovers_at_the_published_rank_and_sparsity(shape):
 def test_gross_entries_of_any_size_are_recovered():
     L, S = published(40, 60, 2, 0.05)
     fit = PCP(2, tol=1e-10).fit(L + 1000 * S)
-    np.testing.assert_allclose(fit.low_rank_, L, atol=1e-6)
+    np.testing.assert_allclose((fit.left_ @ fit.right_), L, atol=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30)])
@@ -117,14 +117,14 @@ def test_same_result_as_the_direct_method_on_the_matrix(shape):
     X = frames(*shape).astype(np.float64)
     fit = PCP(3, tol=1e-7).fit(X)
     L, _ = direct(X, 1 / np.sqrt(50))
-    np.testing.assert_allclose(fit.low_rank_, L, atol=1e-4 * 255)
+    np.testing.assert_allclose((fit.left_ @ fit.right_), L, atol=1e-4 * 255)
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30)])
 def test_centre_and_components_are_the_pca_of_the_low_rank_part(shape):
     L, S = published(*shape, 4, 0.03)
     fit = PCP(3).fit(L + S)
-    low = fit.low_rank_
+    low = fit.left_ @ fit.right_
     np.testing.assert_allclose(fit.center_, low.mean(axis=0), atol=1e-9)
     centred = low - low.mean(axis=0)
     assert subspace_angle(fit.components_, np.linalg.svd(centred)[2][:3]) < 1e-7
@@ -138,13 +138,13 @@ def test_uint8_runs_in_float32_block_by_block(monkeypatch):
     fit = PCP(3, tol=1e-5).fit(ArrayColumns(X))
     assert fit.right_.dtype == np.float32
     wide = PCP(3, tol=1e-6).fit(X.astype(np.float64))
-    np.testing.assert_allclose(fit.low_rank_, wide.low_rank_, atol=0.05)
+    np.testing.assert_allclose((fit.left_ @ fit.right_), (wide.left_ @ wide.right_), atol=0.05)
 
 
 def test_a_large_lambda_leaves_everything_to_the_low_rank_part():
     X = frames(30, 50).astype(np.float64)
     fit = PCP(3, lam=10.0, tol=1e-8).fit(X)
-    np.testing.assert_allclose(fit.low_rank_, X, atol=1e-4)
+    np.testing.assert_allclose((fit.left_ @ fit.right_), X, atol=1e-4)
 
 
 def test_not_converging_is_said_with_the_residual():
@@ -152,11 +152,6 @@ def test_not_converging_is_said_with_the_residual():
         fit = PCP(1, max_iter=2).fit(frames(30, 50))
     assert not fit.converged_
     assert fit.residual_ > fit.tol
-
-
-def test_a_penalty_that_does_not_grow_is_refused():
-    with pytest.raises(ValueError, match="growth=1"):
-        PCP(2, growth=1.0).fit(np.eye(5))
 
 
 @pytest.mark.parametrize("seed", [0, 3])
@@ -174,14 +169,14 @@ def test_footage_of_8_bits_has_the_optimum_of_the_same_numbers_in_float64(lam, s
     X = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
 
     def objective(fit):
-        sparse = X - fit.low_rank_.astype(np.float64)
-        return np.linalg.norm(fit.low_rank_, "nuc") + fit.lam_ * np.abs(sparse).sum()
+        sparse = X - (fit.left_ @ fit.right_).astype(np.float64)
+        return np.linalg.norm((fit.left_ @ fit.right_), "nuc") + fit.lam_ * np.abs(sparse).sum()
 
     short, wide = (PCP(1, lam=lam).fit(kind) for kind in (X, X.astype(np.float64)))
     assert short.converged_
     assert abs(short.n_iter_ - wide.n_iter_) <= 2
     assert objective(short) == pytest.approx(objective(wide), rel=1e-4)
-    assert np.abs(short.low_rank_ - wide.low_rank_).max() < 0.5
+    assert np.abs((short.left_ @ short.right_) - (wide.left_ @ wide.right_)).max() < 0.5
 
 
 def speckled(n=60, p=80, k=2, *, share=0.1, noise=0.05, seed=0):

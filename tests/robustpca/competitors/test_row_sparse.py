@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import ConvergenceWarning, RankWarning
-from bgsub.paper.synthetic import data1
+from bgsub.paper.curves import data1
 from bgsub.robustpca.competitors.row_methods import PCA, spatial_median
 from bgsub.robustpca.competitors.row_sparse import ORPCA, OutlierPursuit
 from tests.robustpca.helpers import contaminated, subspace_angle
@@ -168,15 +168,6 @@ def test_lambda_is_found_so_that_the_rank_is_k():
     assert fit.rank_ >= 3
     lower = OutlierPursuit(1, lam=0.85 * fit.lam_).fit(data.X)
     assert lower.rank_ < 3
-
-
-def test_the_value_of_the_paper():
-    rng = np.random.default_rng(0)
-    X = np.outer(np.tile([1.0, -1.0], 30), rng.normal(size=80))  # as incoherent as can be
-    X[:4] = np.kron([[1.0], [-1.0]], rng.normal(size=(2, 80)))
-    fit = OutlierPursuit(1, lam="paper", support_fraction=56 / 60).fit(X)
-    assert fit.lam_ == pytest.approx(3 / 7 / 2)
-    np.testing.assert_array_equal(np.flatnonzero(~fit.support_), np.arange(4))
 
 
 def test_lambda_from_the_largest_leverage_on_is_pca_about_the_median():
