@@ -7,8 +7,9 @@ import os
 import re
 from collections import Counter
 from collections.abc import Generator, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, get_args
@@ -329,10 +330,9 @@ class TiffSource(IndexedSource):
 
     def __init__(self, name: str, path: str, file: Path, options: Options) -> None:
         super().__init__(name, path, options)
-        self._lock = Lock()  # several threads may ask for frames, which are read from one place
+        self._file, self._lock = file, Lock()
         try:
-            self._pages = pictures.TiffPages(file)
-            header = self._common_header()
+            header = self._common_header(pictures.TiffPages(file))
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise InputError(f"{name}: cannot be read ({reason}); check its permissions") from error
@@ -340,17 +340,24 @@ class TiffSource(IndexedSource):
             raise InputError(f"{name}: {error}; check that it opens in a viewer") from error
         self._announce(header.pages, header.shape, header.dtype)
 
-    def _common_header(self) -> ImageHeader:
-        first = self._pages.header(0)
+    def _common_header(self, pages: pictures.TiffPages) -> ImageHeader:
+        first = pages.header(0)
         for page in range(1, first.pages):
-            header = self._pages.header(page)
+            header = pages.header(page)
             if (header.shape, header.dtype) != (first.shape, first.dtype):
                 message = f"{self.name}: page {page + 1} is {header.dtype} of shape {header.shape}"
                 expected = f"the first {first.dtype} of {first.shape}"
                 raise InputError(f"{message}, {expected}; all pages must be alike")
         return first
 
-    def _picture(self, index: int) -> Picture:
-        with self._lock:
-            image = self._pages.read(index)
+    def _items(self, notes: list[str]) -> Generator[Item, None, None]:
+        # Each iteration opens the file for itself: another one reads elsewhere in it.
+        pages = pictures.TiffPages(self._file)
+        with closing(super()._items(notes)) as items:
+            for item in items:
+                yield item._replace(load=partial(self._picture, item.number - 1, pages))
+
+    def _picture(self, index: int, pages: pictures.TiffPages | None = None) -> Picture:
+        with self._lock:  # several threads may ask for frames
+            image = (pages or pictures.TiffPages(self._file)).read(index)
         return Picture((self._to_8_bit(image),))
