@@ -14,18 +14,19 @@ _answer = jobs.answer
 def answer(request):
     segment = request["work"].segment
     path = Path(request["directory"], segment[0] if segment else request["job"].input)
-    path.with_suffix(".pid").write_text(str(os.getpid()))
+    try:  # the interrupt may come as soon as the file is there, and before it is written
+        path.with_suffix(".pid").write_text(str(os.getpid()))
+        if path.stem.startswith("sleeper"):
+            time.sleep(600)
+    finally:
+        if path.stem.startswith("sleeper"):
+            path.with_suffix(".end").write_text("stopped")
     if path.stem == "poison":
         with path.with_suffix(".tries").open("a") as tries:
             tries.write("x")
         sys.stderr.write("a library is about to crash\n")
         sys.stderr.flush()
         os.kill(os.getpid(), signal.SIGKILL)
-    if path.stem.startswith("sleeper"):
-        try:
-            time.sleep(600)
-        finally:
-            path.with_suffix(".end").write_text("stopped")
     return _answer(request)
 
 
