@@ -68,8 +68,7 @@ _OUTLINED, _SURELY, _LEAST_OUTLINE = 1.15, 1.4, 12.0
 counts in full, and by how many grey levels it is more at least."""
 
 _BETWEEN, _VISIT = 60, 92
-"""By how much less the colours of a visit are spread in time, at least and as a rule: see
-`Plates.order`."""
+"""By how much less a visit is spread in time, at least and as a rule: see `Plates.order`."""
 
 
 def working_size(height: int, width: int) -> tuple[int, int]:
@@ -103,7 +102,8 @@ class Plates:
     Attributes
     ----------
     colors : ndarray of uint8, shape (2, h, w, 3)
-        The commonest colour of each pixel and the second one; the first again where there is none.
+        The commonest colour of each pixel and the second one, or the first again; the colour of a
+        thing that stays, as its outline tells, is the second one however common it is.
     shares : ndarray of uint8, shape (2, h, w)
         Share of the frames that show each, of 255.
     frames : int
@@ -309,7 +309,7 @@ def _tell_what_stays(colors: Bytes, shares: Bytes, order: Bytes) -> None:
     Neither shares nor times tell the place from what stands there for longer, but a thing has an
     outline, and the place goes on into its surroundings. Where the commoner of two colours, which
     follow one another or of which it is seen between the other, has the stronger edge around it,
-    both change places, and the times become those of a visit, the more so the clearer that is.
+    both change places, and `order` becomes that of a visit, the more so the clearer that is.
     """
     gradients = [_steepness(one) for one in colors]
     apart = cv2.absdiff(colors[0], colors[1]).max(axis=2) >= _LEAST_APART
@@ -324,15 +324,17 @@ def _tell_what_stays(colors: Bytes, shares: Bytes, order: Bytes) -> None:
         count, labels, found, _ = cv2.connectedComponentsWithStats(changed)
         sizes = found[:, cv2.CC_STAT_AREA]
         things += [labels == i for i in range(1, count) if sizes[i] >= _LEAST_CHANGED * free.size]
+    told = np.zeros_like(free)
     for thing in things:
         rim = cv2.morphologyEx(thing.view(np.uint8), cv2.MORPH_GRADIENT, small) > 0
         first, second = (float(one[rim].mean()) for one in gradients)
         sure = (first / max(second, 1.0) - _OUTLINED) / (_SURELY - _OUTLINED)
         if sure <= 0 or first - second < _LEAST_OUTLINE:
             continue
-        wide = cv2.dilate(thing.view(np.uint8), small) > 0
+        wide = (cv2.dilate(thing.view(np.uint8), small) > 0) & ~told
+        told |= wide
         colors[:, wide] = colors[::-1, wide]
-        shares[:, wide] = shares[::-1, wide] if sure < 1 else shares[:, wide]
+        shares[:, wide] = shares[::-1, wide]
         visit = np.array([[128], [128 + _VISIT]], np.float32)
         turned = 256 - order[:, wide].astype(np.float32)
         order[:, wide] = np.clip(turned + min(sure, 1.0) * (visit - turned), 0, 255)
