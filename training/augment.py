@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.plates import LATER_UNIT, SPREAD_UNIT
-from bgsub.segmenter.features import features
+from bgsub.segmenter.network import features
 from training import scenes
 
 Bytes = NDArray[np.uint8]

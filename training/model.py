@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bgsub.segmenter.features import CHANNELS
+from bgsub.segmenter.network import CHANNELS
 
 
 class _Block(nn.Module):

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, IterableDataset
 
-from bgsub.segmenter.features import features
+from bgsub.segmenter.network import features
 from training import scenes
 from training.augment import Examples, augmented
 from training.model import MaskNet
