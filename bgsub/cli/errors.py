@@ -34,7 +34,6 @@ class _Errors(NamedTuple):
 def _load(given: str, footage: str | None, params: Mapping[str, Any], session: Session) -> _Errors:
     """Find out what is given, and return the errors of its frames."""
     from bgsub.pipeline.results import has_results
-    from bgsub.video.source import image_files
 
     check_plain(given)
     path = Path(given)
@@ -56,9 +55,12 @@ def _load(given: str, footage: str | None, params: Mapping[str, Any], session: S
         advice = "name the footage after it that it is to be applied to"
         raise UsageError(f"{given} is a model; {advice}")
     inside = sorted(path.glob("*/run.json")) if path.is_dir() else []
-    if inside and not image_files(given):
-        message = f"{given}: holds several results; give one of them, such as {inside[0].parent}"
-        raise InputError(message)
+    if inside:
+        from bgsub.video.source import image_files
+
+        if not image_files(given):
+            several = "holds several results; give one of them, such as"
+            raise InputError(f"{given}: {several} {inside[0].parent}")
     return _computed(None, given, params, session)
 
 

@@ -10,13 +10,15 @@ import textwrap
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import plural
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import Event, outlier_frames
-from bgsub.tracking.events import EVENT_COLUMNS, SceneEvent, event_row
 from bgsub.video.selection import format_time
+
+if TYPE_CHECKING:
+    from bgsub.tracking.events import SceneEvent
 
 Row = Mapping[str, Any]
 
@@ -209,6 +211,9 @@ def list_sightings(form: str, events: Sequence[SceneEvent], name: str) -> str:
         ]
         return values_text(list(found[0]), found) if found else ""
     if form == "csv":  # by region with its name
+        # Not with the module: errors are listed without OpenCV, which objects need.
+        from bgsub.tracking.events import EVENT_COLUMNS, event_row
+
         named = ["region"] * any(event.region is not None for event in events)
         rows = ([*event_row(event), *(event.region for _ in named)] for event in events)
         return csv_text([*EVENT_COLUMNS, *named], rows)

@@ -3,6 +3,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -282,6 +284,18 @@ def test_bad_calls(arguments, code, words, results, video, invoke) -> None:
     assert done.stderr.startswith("bgsub: ")
     assert done.stderr.count("\n") == 1
     assert words in done.stderr
+
+
+def test_recorded_errors_are_listed_without_opencv(results) -> None:
+    code = (
+        "import sys; from bgsub.cli import main\n"
+        "try: main()\n"
+        "finally: print('cv2' in sys.modules, file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, "errors", str(results())]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.startswith("event")
+    assert done.stderr.splitlines()[-1] == "False"
 
 
 def test_bad_results(results, tmp_path: Path, invoke) -> None:
