@@ -224,22 +224,22 @@ def test_lines_have_names_of_their_own():
 
 
 def visited():
-    """Frames of a place, the last with an object of 1600 pixels."""
+    """Frames of a place, the last with an object of 400 pixels."""
     rng = np.random.default_rng(0)
-    place = np.kron(rng.integers(80, 120, (30, 40)), np.ones((4, 4)))
-    frames = (place + rng.normal(0, 2, (20, 120, 160))).astype(np.uint8)
-    frames[15:, 40:80, 40:80] = 220
+    place = np.kron(rng.integers(80, 120, (15, 20)), np.ones((4, 4)))
+    frames = (place + rng.normal(0, 2, (12, 60, 80))).astype(np.uint8)
+    frames[9:, 20:40, 20:40] = 220
     return frames
 
 
 @pytest.mark.parametrize("model", ["paper", "local"])
 def test_a_smallest_area_is_the_same_at_every_scale(model):
-    """An object of 1600 pixels stays with 800 as the least and goes with 2400, scaled or not."""
+    """An object of 400 pixels stays with 200 as the least and goes with 600, scaled or not."""
     frames = visited()
     for scale in (1.0, 0.5):
-        for least in (800, 2400):
+        for least in (200, 600):
             *_, (_, mask) = bgsub.masks(frames, model=model, k=1, scale=scale, min_area=least)
-            assert mask.any() == (least == 800)
+            assert mask.any() == (least == 200)
 
 
 def test_a_smallest_area_is_that_of_the_input_for_a_scaled_model_too(tmp_path):
@@ -249,9 +249,9 @@ def test_a_smallest_area_is_that_of_the_input_for_a_scaled_model_too(tmp_path):
         tmp_path / "run",
         bgsub.RunOptions(k=1, outputs={"model"}, source=bgsub.SourceOptions(scale=0.5)),
     )
-    for least in (800, 2400):
+    for least in (200, 600):
         out = tmp_path / str(least)
         chosen = bgsub.RunOptions(outputs={"mask"}, format="png", min_area=least)
         bgsub.apply(tmp_path / "run" / "model.npz", frames, out, chosen)
         last = max((out / "mask").iterdir())
-        assert read_image(last).any() == (least == 800)
+        assert read_image(last).any() == (least == 200)

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import av
+import cv2
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -39,8 +40,16 @@ def test_exit_codes_are_those_of_the_program() -> None:
     assert sorted((int(code), meaning) for code, meaning in cells) == list(exit_code_table())
 
 
+def near_the_end(path: str, open_video: type[cv2.VideoCapture] = cv2.VideoCapture) -> object:
+    """Stand in for a camera: its last 53 frames are enough to learn from."""
+    camera = open_video(path)
+    camera.set(cv2.CAP_PROP_POS_FRAMES, 580)
+    return camera
+
+
 def test_library_example(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(cv2, "VideoCapture", near_the_end)
     parser = doctest.DocTestParser()
     test = parser.get_doctest(fenced("python", ">>> import bgsub"), {}, "README", "README.md", 0)
     assert len(test.examples) > 3
@@ -52,12 +61,10 @@ def test_library_example(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_batch_script_reacts_to_exit_codes(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "long.md").read_text(encoding="utf-8")
     script = fenced("bash", "exit code", text)
-    (tmp_path / "footage").mkdir()
-    for number in range(1, 13):
-        frame = ROOT / "sample_videos" / "numbered" / f"frame{number}.png"
-        folder = tmp_path / "footage" / "shots"
-        folder.mkdir(exist_ok=True)
-        shutil.copy(frame, folder)
+    folder = tmp_path / "footage" / "shots"
+    folder.mkdir(parents=True)
+    for number, frame in enumerate(make_scene(12, visit=9)):
+        write_image(folder / f"frame{number}.png", frame)
     (tmp_path / "footage" / "broken.mp4").write_text("this is a text", encoding="utf-8")
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
