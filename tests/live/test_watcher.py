@@ -66,7 +66,7 @@ def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packet
 
 @pytest.mark.parametrize("kind", ["mp4", "mkv"])
 def test_the_connection_may_be_cut_amid_an_event(watch, serve, model, kind):
-    before, after = walk(55, [(15, 55)]), walk(60, [(0, 25)])
+    before, after = walk(55, [(15, 55)]), walk(75, [(0, 25)])
     server = serve([transport(before)], [transport(after), 30.0])
     watched = watch(server.url, clip_format=kind, model=model)
     watched.until(lambda w: w.count("end") == 1)
@@ -127,7 +127,7 @@ def test_sound_goes_on_after_stamps_that_jump(watch, serve, model):
 
 def test_half_a_frame_makes_no_event(watch, serve):
     still = transport(walk(60, []))
-    other = transport(walk(90, [(45, 70)]))
+    other = transport(walk(105, [(45, 70)]))
     # Cut amid a packet; the next connection begins amid a group of pictures.
     server = serve([still[: len(still) - 700]], [other[len(other) // 6 :], 30.0])
     watched = watch(server.url).until(lambda w: w.count("end") == 1)
@@ -184,7 +184,7 @@ def test_a_playlist_cannot_name_a_file_of_this_machine(watch, tmp_path):
 
 def test_a_stall_is_given_up(watch, serve):
     film = transport(walk(60, []))
-    server = serve([film, 60.0], [transport(walk(65, [(20, 45)])), 30.0])
+    server = serve([film, 60.0], [transport(walk(100, [(45, 65)])), 30.0])
     watched = watch(server.url, stall_s=3.0).until(lambda w: w.count("end") == 1)
     assert server.connections == 2
     assert any("nothing came for 3 s" in note for note in watched.notes)
