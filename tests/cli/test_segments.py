@@ -28,7 +28,7 @@ ARGUMENTS = (
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    np.save(path, make_scene(100, visit=60))
+    np.save(path, make_scene(100, 24, 32, visit=60))
     return path
 
 
@@ -70,7 +70,7 @@ def test_a_segment_that_fails_is_named_and_the_others_are_kept(invoke, tmp_path)
     shots.mkdir()
     from bgsub.video.images import write_image
 
-    for number, frame in enumerate(make_scene(150), 1):
+    for number, frame in enumerate(make_scene(150, 24, 32), 1):
         write_image(shots / f"f{number:03d}.png", frame)
     (shots / "f060.png").write_bytes((shots / "f060.png").read_bytes()[:90])
     arguments = ("--segment", 50, "--k", 2, "--only", "errors", "--on-bad-frame", "fail")
@@ -86,7 +86,7 @@ def test_a_run_that_is_killed_again_and_again_goes_on_to_the_same_bytes(
 ):
     out = tmp_path / "out"
     command = [sys.executable, "-m", "bgsub", "run", str(film), *ARGUMENTS, "--out", str(out)]
-    signs = "plan.json", "0001/.bgsub-partial-*/*.csv", "0002/.bgsub-partial-*"
+    signs = "0001/.bgsub-partial-*/*.csv", "0002/.bgsub-partial-*"
     for sign in signs:
         resumed = ["--resume"] if out.exists() else []
         process = subprocess.Popen([*command, *resumed], stderr=subprocess.DEVNULL)

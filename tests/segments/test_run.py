@@ -29,8 +29,8 @@ def film(tmp_path_factory):
     from tests.conftest import make_scene
 
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    frames = make_scene(150, visit=85)
-    frames[120:] = make_scene(150, visit=150)[120:]
+    frames = make_scene(150, 24, 32, visit=85)
+    frames[120:] = make_scene(150, 24, 32, visit=150)[120:]
     np.save(path, frames)
     return str(path)
 
@@ -166,7 +166,7 @@ def test_other_formats_are_joined_too(film, options, tmp_path, video):
 
 
 def test_a_film_that_is_too_short_is_run_as_one(scene, save, options, tmp_path, contents):
-    path = save(scene(48))
+    path = save(scene(24, visit=18))
     chosen = {"outputs": {"errors", "model"}}
     run(path, tmp_path / "a", options(segment=50, **chosen))
     run(path, tmp_path / "b", options(**chosen))
