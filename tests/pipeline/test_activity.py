@@ -17,11 +17,11 @@ OUTPUTS = {"mask", "heatmap", "activity"}
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
-    """A film of 75 seconds, two frames a second, with a visitor in the first minute."""
+    """A film of 67 seconds, three frames in two, with a visitor in the first minute."""
     from tests.conftest import make_scene
 
-    frames = make_scene(150, visit=60)
-    frames[100:] = make_scene(150, visit=150)[100:]
+    frames = make_scene(100, visit=40)
+    frames[70:] = make_scene(100, visit=100)[70:]
     path = tmp_path_factory.mktemp("film") / "film.npy"
     np.save(path, frames)
     return str(path)
@@ -44,7 +44,7 @@ def whole(film, regions, tmp_path_factory):
     from tests.conftest import make_options
 
     out = tmp_path_factory.mktemp("whole") / "r"
-    bgsub.run(film, out, make_options(outputs=OUTPUTS, format="mkv", fps=2, regions=regions))
+    bgsub.run(film, out, make_options(outputs=OUTPUTS, format="mkv", fps=1.5, regions=regions))
     return out
 
 
@@ -71,24 +71,24 @@ def test_activity_sums_up_every_minute_and_region(whole, video):
     assert [(row["minute"], row["region"]) for row in found] == [
         *(("1", ""), ("1", "left"), ("2", ""), ("2", "left"))
     ]
-    assert [row["frames"] for row in found] == ["120", "120", "30", "30"]
+    assert [row["frames"] for row in found] == ["90", "90", "10", "10"]
     shares = [float(row["foreground"]) for row in found]
-    assert shares[0] == pytest.approx(masks[:120].mean(), rel=1e-9)
-    assert shares[1] == pytest.approx(masks[:120, :, :25].mean(), rel=1e-9)
-    assert shares[2] == pytest.approx(masks[120:].mean(), abs=1e-12)
+    assert shares[0] == pytest.approx(masks[:90].mean(), rel=1e-9)
+    assert shares[1] == pytest.approx(masks[:90, :, :25].mean(), rel=1e-9)
+    assert shares[2] == pytest.approx(masks[90:].mean(), abs=1e-12)
     assert (found[0]["objects"], found[0]["events"]) == ("1", "1")
     assert (found[2]["objects"], found[2]["events"]) == ("0", "0")
     assert (found[2]["start_s"], found[2]["end_s"]) == ("60", "120")
 
 
 def test_of_segments_they_are_the_same_sums(film, regions, whole, options, tmp_path, video):
-    chosen = options(outputs=OUTPUTS, format="mkv", fps=2, regions=regions, segment=50)
+    chosen = options(outputs=OUTPUTS, format="mkv", fps=1.5, regions=regions, segment=50)
     bgsub.run(film, tmp_path / "s", chosen)
     masks = video(tmp_path / "s" / "mask.mkv", "gray") > 0
     share = np.load(tmp_path / "s" / "heatmap.npy")
     np.testing.assert_allclose(share, masks.mean(axis=0), rtol=1e-6)
     found = rows(tmp_path / "s")
-    assert float(found[0]["foreground"]) == pytest.approx(masks[:120].mean(), rel=1e-9)
+    assert float(found[0]["foreground"]) == pytest.approx(masks[:90].mean(), rel=1e-9)
     kept = ("minute", "region", "frames", "start_s")
     assert [[row[name] for name in kept] for row in found] == [
         [row[name] for name in kept] for row in rows(whole)
@@ -114,9 +114,9 @@ def test_a_film_without_foreground_has_a_cold_map(options, tmp_path):
 
 def test_on_a_part_of_the_picture_that_is_made_smaller(film, regions, options, tmp_path, video):
     place = {"roi": (8, 4, 40, 32), "scale": 0.5}
-    chosen = options(outputs=OUTPUTS, format="mkv", fps=2, regions=regions, **place)
+    chosen = options(outputs=OUTPUTS, format="mkv", fps=1.5, regions=regions, **place)
     bgsub.run(film, tmp_path / "r", chosen)
     masks = video(tmp_path / "r" / "mask.mkv", "gray") > 0
     assert np.load(tmp_path / "r" / "heatmap.npy").shape == masks.shape[1:] == (16, 20)
     left = float(rows(tmp_path / "r")[1]["foreground"])
-    assert left == pytest.approx(masks[:120, :, :9].mean(), abs=0.02)
+    assert left == pytest.approx(masks[:90, :, :9].mean(), abs=0.02)

@@ -137,7 +137,7 @@ def test_too_few_frames_tell_nothing(wide):
 
 def test_a_run_says_it(wide, save, options, tmp_path):
     frames = np.stack([cut(wide, 3 * i)[:60, :90] for i in range(60)])
-    result = run(save(frames), tmp_path / "out", options(outputs={"mask"}))
+    result = run(save(frames), tmp_path / "out", options(outputs={"mask"}, model="paper"))
     assert any("the camera pans or shakes" in hint for hint in result.hints)
 
 

@@ -416,7 +416,7 @@ class TestInterruptedRuns:
             if at == stage:
                 raise KeyboardInterrupt
 
-        path = save(scene(n=40))
+        path = save(scene(n=16, visit=12))
         out = tmp_path / "a" / "out"
         with pytest.raises(KeyboardInterrupt):
             run(path, out, options(format=format_, threads=2), progress=stop)
@@ -429,13 +429,13 @@ class TestInterruptedRuns:
         original = getattr(VideoSink, method)
 
         def fail(self, *arguments):
-            if self.name == "mask" and self.count == (5 if method == "write" else 40):
+            if self.name == "mask" and self.count == (5 if method == "write" else 16):
                 message = f"cannot write {self.path}: the disk is full"
                 raise OutputError(message)
             return original(self, *arguments)
 
         monkeypatch.setattr(VideoSink, method, fail)
-        path = save(scene(n=40))
+        path = save(scene(n=16, visit=12))
         with pytest.raises(OutputError, match="disk is full"):
             run(path, tmp_path / "out", options())
         assert [p.name for p in tmp_path.iterdir()] == ["clip.npy"]
@@ -471,7 +471,7 @@ def slow(path, out, options, *, progress=None):
     return real(path, out, options, progress=stand_still)
 
 pipeline.run = slow
-sys.argv = ["bgsub", "run", sys.argv[1], "--k", "2", "--out", sys.argv[2]]
+sys.argv = ["bgsub", "run", sys.argv[1], "--only", "background", "--out", sys.argv[2]]
 sys.exit(main())
 """
 

@@ -59,7 +59,7 @@ class TestMasks:
 
     @pytest.mark.parametrize("case", FOOTAGE)
     def test_bytes_are_those_of_one_thread(self, case, scene, encode, tmp_path, options):
-        clip, chosen = encode(scene(24, visit=16)), FOOTAGE[case]
+        clip, chosen = encode(scene(16, visit=10)), FOOTAGE[case]
         if "ignore" in chosen:
             region = np.zeros((36, 48), np.uint8)
             region[10:25, 10:30] = 255

@@ -73,9 +73,9 @@ def test_a_state_without_frames_has_the_colours_of_the_model():
 
 def test_more_frames_than_a_model_is_fitted_to_make_the_median():
     frames, _ = film(330)
-    (plate,) = empty_scene(frames[..., ::-1])
+    (plate,) = empty_scene(frames[:, ::2, ::2, ::-1])
     assert plate.frames == MOST_FRAMES == 300
-    assert plate.seen[4, 30] > MOST_SAMPLED
+    assert plate.seen[2, 15] > MOST_SAMPLED
 
 
 @pytest.mark.parametrize(
