@@ -105,8 +105,8 @@ def test_a_single_bump_is_no_shaking(wide):
 
 def test_a_camera_that_pans_has_no_place(wide):
     panning = np.concatenate([wide] * 8, axis=1)
-    frames = [panning[ROOM:-ROOM, 25 * i : 25 * i + WIDTH] for i in range(24)]
-    assert find_registration(np.stack(frames)) is None
+    frames = [panning[ROOM:-ROOM, 25 * i : 25 * i + WIDTH] for i in range(16)]
+    assert find_registration(np.stack(frames)[:, ::2, ::2]) is None
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_frames_that_show_something_else_weigh_against_a_place(wide, reach, othe
     for i in rng.permutation([*range(8), *range(9, 16)])[:others]:
         rough = rng.integers(0, 256, (HEIGHT // 4, WIDTH // 4, 3), dtype=np.uint8)
         frames[i] = cv2.resize(rough, (WIDTH, HEIGHT))
-    assert (find_registration(np.stack(frames)) is not None) == has_place
+    assert (find_registration(np.stack(frames)[:, ::2, ::2]) is not None) == has_place
 
 
 @pytest.mark.parametrize(("seed", "n"), [(0, 102), (1, 126), (2, 72), (2, 174)])
