@@ -17,6 +17,7 @@ from tests.fuzz.parts import Place
 
 _LONGEST_RUN_S = 0.9
 _LARGEST_FILE = 30_000
+_QUICK = ("--only", "background,mask,errors,model")  # a figure takes longer than all of it
 
 # Seconds that the last steps of a run take, and somewhat more.
 _LAST_STEPS_S = {"writes": 0.4, "replaces": 0.03, "ends": 0.05}
@@ -29,7 +30,7 @@ def _command(place: Place, *more: str) -> list[str]:
 
 def killed(place: Place, tree: Path, rng: Rng) -> list[str]:
     """Kill a run after a while, and run again: nothing half done is in the way."""
-    command = [sys.executable, "-m", "bgsub", *_command(place)]
+    command = [sys.executable, "-m", "bgsub", *_command(place, *_QUICK)]
     process = subprocess.Popen(
         command, cwd=tree, env=environment(tree), stderr=subprocess.PIPE, text=True
     )
@@ -103,7 +104,7 @@ def exchanged(place: Place, tree: Path, rng: Rng) -> list[str]:
     log = place.work / "stderr"
     with log.open("wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "bgsub", *_command(place, "--force")],
+            [sys.executable, "-m", "bgsub", *_command(place, "--force", *_QUICK)],
             cwd=tree,
             env=environment(tree),
             stderr=file,
