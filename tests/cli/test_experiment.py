@@ -23,7 +23,7 @@ def shipped(monkeypatch):
 
 def test_synthetic_writes_data_figure_and_manifest(tmp_path, invoke):
     out = tmp_path / "out"
-    call = ("experiment", "synthetic", "--shares", "0.4", "--sets", "1", "--seed", "3")
+    call = ("experiment", "synthetic", "--shares", "0.1", "--sets", "1", "--seed", "3")
     done = invoke(*call, "--out", out, "--format", "markdown")
     assert done.exit_code == 0, done.stderr
     assert sorted(path.name for path in out.iterdir()) == [
@@ -34,11 +34,11 @@ def test_synthetic_writes_data_figure_and_manifest(tmp_path, invoke):
         (name, p) for name in ("Data1", "Data2") for p in ("100", "20")
     }
     assert len(done.stdout.splitlines()) == 2 + len(rows)
-    assert done.stdout.startswith("| data | p | variant | λ = 0.4 |")
+    assert done.stdout.startswith("| data | p | variant | λ = 0.1 |")
     manifest = json.loads((out / "run.json").read_text())
     assert manifest["command"] == "experiment synthetic"
     assert manifest["seed"] == manifest["options"]["seed"] == 3
-    assert manifest["options"]["shares"] == [0.4]
+    assert manifest["options"]["shares"] == [0.1]
 
 
 def test_digits_without_data_are_those_of_scikit_learn(tmp_path, invoke, shipped):
@@ -90,7 +90,7 @@ def test_background_stands_beside_the_papers_seconds(tmp_path, invoke):
     out = tmp_path / "out"
     done = invoke(
         *("experiment", "background", tmp_path / "clip.npy", "--methods", "trpca,pca"),
-        *("--out", out, "--format", "csv"),
+        *("--frames", "5", "--out", out, "--format", "csv"),
     )
     assert done.exit_code == 0, done.stderr
     rows = list(csv.DictReader(done.stdout.splitlines()))
@@ -105,7 +105,7 @@ def test_background_stands_beside_the_papers_seconds(tmp_path, invoke):
     assert json.loads((out / "run.json").read_text())["command"] == "experiment background"
     table = invoke(
         *("experiment", "background", tmp_path / "clip.npy", "--methods", "trpca,pcp"),
-        *("--lambda", "0.01", "--k", "1,2", "--out", out, "--force"),
+        *("--lambda", "0.01", "--k", "1,2", "--frames", "5", "--out", out, "--force"),
     )
     assert table.exit_code == 0, table.stderr
     assert table.stdout.splitlines()[2].split()[:2] == ["1", "paper"]
@@ -120,7 +120,7 @@ def test_the_moved_object_has_a_part_for_all_methods(tmp_path, invoke):
     out = tmp_path / "out"
     done = invoke(
         *("experiment", "moved-object", tmp_path / "clip.npy", "--methods", "trpca,pca"),
-        *("--truth", tmp_path / "truth.csv", "--part", "20", "--frames", "3,16", "--k", "2"),
+        *("--truth", tmp_path / "truth.csv", "--part", "20", "--frames", "16", "--k", "2"),
         *("--out", out, "--format", "csv"),
     )
     assert done.exit_code == 0, done.stderr

@@ -29,10 +29,10 @@ COMMANDS = sorted(
 )
 SMALL = {
     "compare": "--methods trpca,pca --k 1,2 --scale 0.1",
-    "experiment synthetic": "--sets 1 --shares 0.3",
-    "experiment digits": "--sets 1 --shares 0.3 --samples 40 --k 1",
+    "experiment synthetic": "--sets 1 --shares 0.1",
+    "experiment digits": "--sets 1 --shares 0.1 --samples 40 --k 1",
     "experiment background": "--methods trpca,pca --k 1,2 --scale 0.1",
-    "experiment moved-object": "--methods trpca,pca --k 1",
+    "experiment moved-object": "--methods trpca,pca --k 1 --frames 640",
     "run": "--only errors --k 1 --end 40 --scale 0.1",
     "methods": "",
 }
@@ -56,7 +56,7 @@ def test_a_command_of_the_page_runs_as_written(
         shutil.copy(ROOT / "sample_videos" / "water.avi", "sample_videos")
     elif "moved_object.mp4" in arguments:
         # As long as the part that all methods are fitted to, with somebody where the paper says.
-        encode(scene(892, height=16, width=16, visit=637), "moved_object.mp4")
+        encode(scene(892, height=8, width=16, visit=637), "moved_object.mp4")
     (spans,) = re.findall(r"with the lines `(.+?)` and `(.+?)` in `spans.csv`", PAGE)
     Path("spans.csv").write_text("\n".join(spans), encoding="utf-8")
     done = CliRunner().invoke(cli, arguments)
