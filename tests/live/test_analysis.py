@@ -80,11 +80,13 @@ def test_a_visitor_is_found_when_he_is_there_soon(model, stream):
     assert masks[45].sum() / 255 == pytest.approx(21 * 15, rel=0.2)
 
 
-@pytest.mark.parametrize(("scale", "least"), [(1.0, None), (0.5, 100)])
-def test_a_file_shows_what_a_run_finds_in_it(tmp_path, scale, least):
+@pytest.mark.parametrize(
+    ("scale", "least", "size"), [(1.0, None, (64, 48)), (0.5, 100, (96, 72))]
+)
+def test_a_file_shows_what_a_run_finds_in_it(tmp_path, scale, least, size):
     """With the model of a run: the same masks and the same objects as `apply`."""
     film, out = tmp_path / "film.ts", tmp_path / "out"
-    film.write_bytes(transport(walk(80, [(10, 30), (45, 70)], size=(96, 72)), rate=30))
+    film.write_bytes(transport(walk(80, [(10, 30), (45, 70)], size=size), rate=30))
     options = {"k": 1, "scale": scale, "format": "mkv"}
     run(film, tmp_path / "run", make_options(**options, outputs={"model"}))
     wanted = make_options(format="mkv", outputs={"mask", "objects"}, min_area=least)

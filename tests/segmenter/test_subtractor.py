@@ -88,9 +88,9 @@ def test_shadows_are_marked_where_they_are_asked_for():
     np.testing.assert_array_equal(masks[0] == 255, masks[1] == 255)
 
 
-def test_frames_may_come_one_by_one(film):
-    one, other = Subtractor(threads=1).fit(film), Subtractor(threads=1).fit(iter(film))
-    np.testing.assert_array_equal(one.apply(film[50]), other.apply(film[50]))
+def test_frames_may_come_one_by_one(fitted, film):
+    other = Subtractor(threads=1).fit(iter(film))
+    np.testing.assert_array_equal(fitted.apply(film[50]), other.apply(film[50]))
 
 
 def test_long_films_are_thinned_out(film):
@@ -109,8 +109,7 @@ def test_a_buffer_may_be_overwritten_by_the_next_frame(film):
     assert is_the_square(Subtractor(threads=1).fit(camera()).apply(film[50]))
 
 
-def test_what_is_saved_gives_the_same_masks(film, tmp_path):
-    fitted = Subtractor(threads=1).fit(film)
+def test_what_is_saved_gives_the_same_masks(fitted, film, tmp_path):
     fitted.save(tmp_path / "s.npz")
     again = Subtractor.load(str(tmp_path / "s.npz"))
     np.testing.assert_array_equal(again.apply(film[50]), fitted.apply(film[50]))
@@ -158,9 +157,7 @@ def test_two_frames_are_enough(film):
     assert Subtractor(threads=1).fit(film[:2]).apply(film[1]).shape == (48, 64)
 
 
-def test_sensitivity_marks_more_or_less(film):
-    counts = [
-        np.count_nonzero(Subtractor(threads=1, sensitivity=one).fit(film).apply(film[50]))
-        for one in ("low", "normal", "high")
-    ]
+def test_sensitivity_marks_more_or_less(fitted, film):
+    low, high = (Subtractor(threads=1, sensitivity=one).fit(film) for one in ("low", "high"))
+    counts = [np.count_nonzero(one.apply(film[50])) for one in (low, fitted, high)]
     assert counts == sorted(counts)
