@@ -23,7 +23,7 @@ from bgsub.robustpca.competitors import METHODS, Settings
 
 @pytest.mark.parametrize("name", METHODS)
 def test_run_with_any_method(name, scene, save, options, tmp_path, manifest_of):
-    frames = scene()
+    frames = scene(24, visit=18)
     path, out = save(frames), tmp_path / "out"
     run(
         path,
@@ -56,7 +56,7 @@ def test_pixel_methods_respect_the_mask(scene, save, options, tmp_path):
     write_image(tmp_path / "mask.png", mask)
     out = tmp_path / "out"
     chosen = options(method="pcp", outputs={"model"}, mask_image=str(tmp_path / "mask.png"))
-    run(save(scene()), out, chosen)
+    run(save(scene(24, visit=18)), out, chosen)
     model = BackgroundModel.load(out / "model.npz")
     inside = model.components[:, : model.layout.pixels][:, mask.ravel() > 0]
     np.testing.assert_allclose(inside @ inside.T, np.eye(2), atol=1e-4)
@@ -68,7 +68,7 @@ def test_too_little_memory_for_the_pixels_is_said_before_any_work(
     huge = replace(METHODS["pcp"], memory_bytes=lambda _n, _p, _k: 10**12)
     monkeypatch.setitem(METHODS, "pcp", huge)
     with pytest.raises(MemoryLimitError, match="needs at least 1001G"):
-        run(save(scene()), tmp_path / "out", options(method="pcp"))
+        run(save(scene(24, visit=18)), tmp_path / "out", options(method="pcp"))
     assert not (tmp_path / "out").exists()
 
 
@@ -79,7 +79,7 @@ class TestAutomaticRank:
     ):
         out = tmp_path / "out"
         with caplog.at_level("INFO", logger="bgsub.fit.frame_fit"):
-            run(save(scene()), out, options(k="auto", method=name, outputs={"errors", "model"}))
+            run(save(scene(24, visit=18)), out, options(k="auto", method=name, outputs={"errors", "model"}))
         manifest = manifest_of(out)
         choice = manifest["rank_choice"]
         # The scene sways in two dimensions.
@@ -91,7 +91,7 @@ class TestAutomaticRank:
         assert [line for line in lines if line.startswith("--k auto: 2, as component 2 explains")]
 
     def test_it_gives_what_that_rank_gives(self, scene, save, options, tmp_path):
-        path = save(scene())
+        path = save(scene(24, visit=18))
         for name, k in (("a", "auto"), ("b", 2)):
             run(path, tmp_path / name, options(k=k, outputs={"errors"}))
         first, second = ((tmp_path / name / "errors.csv").read_bytes() for name in "ab")
@@ -101,12 +101,12 @@ class TestAutomaticRank:
         self, scene, save, options, tmp_path, manifest_of, monkeypatch
     ):
         monkeypatch.delattr("bgsub.fit.frame_fit.choose_rank")
-        run(save(scene()), tmp_path / "out", options(k=3, outputs={"errors"}))
+        run(save(scene(24, visit=18)), tmp_path / "out", options(k=3, outputs={"errors"}))
         assert "rank_choice" not in manifest_of(tmp_path / "out")
 
     def test_the_spectrum_shows_both(self, scene, save, options, tmp_path, manifest_of):
         chosen = options(k=5, outputs={"spectrum"}, plot_format="svg")
-        run(save(scene()), tmp_path / "out", chosen)
+        run(save(scene(24, visit=18)), tmp_path / "out", chosen)
         text = (tmp_path / "out" / "spectrum.svg").read_text(encoding="utf-8")
         assert "rank 2 chosen, 5 used" in text
         assert manifest_of(tmp_path / "out")["k"] == 5

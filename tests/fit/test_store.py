@@ -49,7 +49,7 @@ def small_blocks(monkeypatch):
 
 @pytest.fixture
 def clip(encode, scene):
-    return encode(scene(n=45))
+    return encode(scene(45, 24, 32))
 
 
 def limit_for(storage, path, options, monkeypatch):

@@ -15,19 +15,19 @@ TABLES = {"objects", "tracks", "events"}
 
 @pytest.fixture
 def clip(scene, save):
-    return save(scene(), "clip.npy")
+    return save(scene(32, visit=18), "clip.npy")
 
 
 def test_the_visitor_is_one_object_with_one_track(clip, tmp_path, options):
     result = run(clip, tmp_path / "r", options(outputs=TABLES))
     assert "objective" not in result.manifest  # tables alone need no fit
-    assert result.manifest["frames"]["used"] == 48
+    assert result.manifest["frames"]["used"] == 32
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [
         *("events.csv", "events.json", "objects.csv", "run.json", "tracks.csv")
     ]
     assert result.manifest["objects"]["tracks"] == 1
     (track,) = read_tracks(tmp_path / "r" / "tracks.csv")
-    assert (track.first_frame, track.last_frame, track.frames) == (33, 48, 16)
+    assert (track.first_frame, track.last_frame, track.frames) == (19, 32, 14)
     seen = list(read_objects(tmp_path / "r" / "objects.csv"))
     for each in seen:
         index = each.frame - 1
@@ -35,13 +35,13 @@ def test_the_visitor_is_one_object_with_one_track(clip, tmp_path, options):
         assert np.abs(np.subtract(each.box, expected)).max() <= 2
         assert 0.5 < each.score <= 1
     (event,) = json.loads((tmp_path / "r" / "events.json").read_text())["events"]
-    assert (event["kind"], event["first_frame"], event["tracks"]) == ("object", 33, [1])
+    assert (event["kind"], event["first_frame"], event["tracks"]) == ("object", 19, [1])
 
 
 def test_beside_errors_the_event_is_both(clip, tmp_path, options):
     run(clip, tmp_path / "r", options(outputs={"errors", *TABLES}))
     (row,) = csv.DictReader((tmp_path / "r" / "events.csv").read_text().splitlines())
-    assert (row["kind"], row["first_frame"], row["last_frame"]) == ("both", "33", "48")
+    assert (row["kind"], row["first_frame"], row["last_frame"]) == ("both", "19", "32")
 
 
 def test_the_paper_model_has_signs_too(clip, tmp_path, options):
@@ -96,11 +96,11 @@ def test_nothing_there_gives_headers_and_a_word(scene, save, tmp_path, options):
 def test_the_overlay_shows_a_box_where_the_visitor_is(clip, tmp_path, options, video):
     run(clip, tmp_path / "r", options(outputs={"overlay"}))
     shown = video(tmp_path / "r" / "overlay.mp4")
-    assert len(shown) == 48
+    assert len(shown) == 32
     factor = shown.shape[2] // 48
     assert factor == 10
-    before, after = shown[20].astype(int), shown[40].astype(int)
-    x, y = (8 + 40 % 7) * factor, (8 + 40 % 5) * factor
+    before, after = shown[15].astype(int), shown[25].astype(int)
+    x, y = (8 + 25 % 7) * factor, (8 + 25 % 5) * factor
     rim = np.s_[y + 10 : y + 60, x - 4 : x + 4]
     assert np.abs(after[rim] - before[rim]).max() > 80
 

@@ -71,10 +71,10 @@ class TestFrame:
                 result.frame(99)
 
     def test_what_is_not_there_is_none(self, scene, save, options, tmp_path):
-        path = save(scene())
+        path = save(scene(24, visit=16))
         result = run(path, tmp_path / "out", options(outputs={"mask"}))
         (tmp_path / "clip.npy").unlink()
-        found = result.frame(40)
+        found = result.frame(20)
         assert found.input is found.background is found.foreground is None
         assert found.mask.any()
 
@@ -110,7 +110,7 @@ class TestPlot:
         plt.close(axes.figure)
 
     def test_without_errors_it_says_what_to_do(self, scene, save, options, tmp_path):
-        result = run(save(scene()), tmp_path / "out", options(outputs={"mask"}))
+        result = run(save(scene(12, visit=9)), tmp_path / "out", options(outputs={"mask"}))
         with pytest.raises(InputError, match=r"wrote no errors\.csv; run it again"):
             result.plot()
         assert "<img" not in result._repr_html_()
