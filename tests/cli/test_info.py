@@ -53,19 +53,19 @@ def test_the_estimate_of_a_film_in_segments_is_the_plan_of_its_largest(
     invoke, tmp_path, scene
 ) -> None:
     clip, out, chosen = tmp_path / "long.npy", tmp_path / "r", ("--threads", 1, "--segment", 50)
-    np.save(clip, scene(150, 20, 30, color=False, visit=150))
+    np.save(clip, scene(100, 20, 30, color=False, visit=100))
     told = json.loads(invoke("info", clip, *chosen, "--json").stdout)["estimate"]
     done = invoke("run", clip, *chosen, "--out", out)
     assert done.exit_code == 0, done.stderr
     manifest = json.loads((out / "run.json").read_text())
-    assert told["segments"] == len(manifest["segments"]) == 3
+    assert told["segments"] == len(manifest["segments"]) == 2
     assert told["memory_bytes"] == manifest["memory"]["expected_bytes"]
     assert told["frames_kept"] == manifest["memory"]["frames_kept"]
     as_one = json.loads(invoke("info", clip, "--threads", 1, "--json").stdout)["estimate"]
     assert as_one["segments"] == 1
     assert told["memory_bytes"] < as_one["memory_bytes"]
     text = " ".join(invoke("info", clip, *chosen).stdout.split())
-    assert re.search(r"with --k auto, in 3 segments$", text)
+    assert re.search(r"with --k auto, in 2 segments$", text)
 
 
 def test_segments_of_which_one_does_not_fit(invoke, tmp_path) -> None:

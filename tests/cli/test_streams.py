@@ -30,12 +30,11 @@ def clip(tmp_path: Path, scene) -> Path:
     return tmp_path
 
 
-@pytest.mark.figures
 def test_results_are_made_with_all_streams_closed(
     clip: Path, contents, invoke, monkeypatch
 ) -> None:
     monkeypatch.chdir(clip)
-    arguments = "run clip.npy --k 2 --threads 1 --only mask,errors,plot,model"
+    arguments = "run clip.npy --k 2 --threads 1 --only mask,errors,model"
     done = invoke(*arguments.split(), "--out", "open")
     assert done.exit_code == 0, done.stderr
     assert bgsub(f"{arguments} --out out <&- >&- 2>&-", clip).returncode == 0
