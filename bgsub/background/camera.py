@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -79,8 +80,10 @@ class Motion(NamedTuple):
     def matrix(self, height: int, width: int) -> Doubles:
         """Return the matrix, (2, 3), that takes a pixel of the place to that of the frame."""
         middle, move = np.array([(width - 1) / 2, (height - 1) / 2]), (self.right, self.down)
-        around = np.array([[1 + self.grown, -self.turned], [self.turned, 1 + self.grown]])
-        return np.column_stack([around, middle - around @ middle + move])
+        matrix = np.empty((2, 3))
+        matrix[:, :2] = (1 + self.grown, -self.turned), (self.turned, 1 + self.grown)
+        matrix[:, 2] = middle - matrix[:, :2] @ middle + move
+        return matrix
 
     def furthest(self, height: int, width: int) -> float:
         """Return by how many pixels any pixel of a picture moves at most, across or down."""
@@ -197,7 +200,7 @@ class _Level:
         for _ in range(_ROUNDS):
             step = self._step(difference, by, scale)
             by = by - step
-            if self.is_far(by) or np.abs(step).max() < _ENOUGH:
+            if self.is_far(by) or max(map(abs, step.tolist())) < _ENOUGH:
                 break
             difference = self.difference(frame, by)
         return by, scale
@@ -211,9 +214,10 @@ class _Level:
         weighted = slopes * weights.reshape(-1)
         squares = (weighted @ slopes.T).astype(np.float64)
         ahead = (weighted @ difference.reshape(-1)).astype(np.float64)
-        squares += np.eye(by.size) * max(_STEADY * squares.trace() / by.size, np.finfo(float).tiny)
+        steady = max(_STEADY * squares.trace() / by.size, sys.float_info.min)
+        squares.flat[:: by.size + 1] += steady
         step = np.linalg.solve(squares, ahead)
-        return np.asarray(step / max(1.0, np.abs(step).max() / _LONGEST_STEP))
+        return np.asarray(step / max(1.0, *(abs(one) / _LONGEST_STEP for one in step.tolist())))
 
 
 def warped(picture: NDArray[Any], matrix: Doubles, way: int = cv2.INTER_LINEAR) -> NDArray[Any]:
@@ -254,7 +258,9 @@ def _inner(by: Doubles) -> tuple[slice, slice]:
 
 def _border(by: Doubles) -> float:
     """Return the pixels at the borders of a picture that show other things, at most."""
-    return float(np.abs(by[:2]).max() + np.abs(by[2:]).sum())
+    # In plain numbers: of arrays so small NumPy takes most of the time that a step takes.
+    right, down, *others = map(abs, by.tolist())
+    return float(max(right, down) + sum(others))
 
 
 def _calm(difference: Singles) -> float:

@@ -52,7 +52,7 @@ def test_compare_writes_tables_figures_and_manifest(clip, invoke):
 
 def test_results_are_kept_unless_forced(clip, invoke):
     out = clip.parent / "out"
-    call = ("compare", clip, "--methods", "pca", "--k", "1", "--frames", "3", "--out", out, "--quiet")
+    call = ("compare", clip, "--methods", "pca", "--k", 1, "--frames", 3, "--out", out, "-q")
     assert invoke(*call).exit_code == 0
     before = (out / "run.json").read_bytes()
     refused = invoke(*call)

@@ -79,7 +79,11 @@ class TestAutomaticRank:
     ):
         out = tmp_path / "out"
         with caplog.at_level("INFO", logger="bgsub.fit.frame_fit"):
-            run(save(scene(24, visit=18)), out, options(k="auto", method=name, outputs={"errors", "model"}))
+            run(
+                save(scene(24, visit=18)),
+                out,
+                options(k="auto", method=name, outputs={"errors", "model"}),
+            )
         manifest = manifest_of(out)
         choice = manifest["rank_choice"]
         # The scene sways in two dimensions.
