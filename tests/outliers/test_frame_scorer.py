@@ -158,12 +158,15 @@ def test_pixels_that_do_not_count_do_not_matter() -> None:
     )
 
 
-def test_a_scorer_comes_back_from_its_arrays() -> None:
-    frames = noisy(still())
-    fitted, scorer, fit = learned(frames)
-    light = scene_light(
-        fit.center_.astype(np.float32), fit.components_.astype(np.float32), (H, W), None
-    )
+@pytest.fixture(scope="module")
+def of_still() -> tuple[FrameWeights, FrameScorer, NDArray[np.float32]]:
+    fitted, scorer, fit = learned(noisy(still()))
+    center, components = fit.center_.astype(np.float32), fit.components_.astype(np.float32)
+    return fitted, scorer, scene_light(center, components, (H, W), None)
+
+
+def test_a_scorer_comes_back_from_its_arrays(of_still) -> None:
+    frames, (fitted, scorer, light) = noisy(still()), of_still
     back = FrameScorer.from_arrays(scorer.arrays(), light)
     coefficients = fitted.coefficients.astype(np.float32)
     np.testing.assert_allclose(
@@ -193,11 +196,10 @@ def test_a_scorer_comes_back_from_its_arrays() -> None:
         ("scorer_local", np.array([1e300, 1.0])),
     ],
 )
-def test_arrays_that_no_scorer_gives_are_refused(name: str, value: NDArray[np.float64]) -> None:
-    _, scorer, fit = learned(noisy(still()))
-    light = scene_light(
-        fit.center_.astype(np.float32), fit.components_.astype(np.float32), (H, W), None
-    )
+def test_arrays_that_no_scorer_gives_are_refused(
+    name: str, value: NDArray[np.float64], of_still
+) -> None:
+    _, scorer, light = of_still
     with pytest.raises(ValueError, match="scorer_"):
         FrameScorer.from_arrays(scorer.arrays() | {name: value}, light)
 
