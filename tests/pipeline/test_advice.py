@@ -134,7 +134,7 @@ class TestFitHints:
         return look
 
     def test_a_good_run_has_none(self, hints, scene):
-        assert hints(scene(n=60, visit=45)) == []
+        assert hints(scene(32, visit=24)) == []
 
     def test_the_formula_says_that_its_masks_are_empty(self, hints, scene):
         (hint,) = (h for h in hints(scene(visit=99), model="paper", threshold=250) if "mask" in h)
@@ -160,7 +160,7 @@ class TestFitHints:
         assert "all alike" in hint
 
     def test_outliers_in_half_of_the_frames(self, hints, scene):
-        found = hints(scene(n=60, visit=31))
+        found = hints(scene(25, visit=13))
         assert any("48 % of the frames are outliers" in hint for hint in found)
 
     def test_foreground_in_most_frames_that_hides_itself(self, hints, scene):

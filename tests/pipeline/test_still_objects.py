@@ -6,9 +6,9 @@ import pytest
 from bgsub.pipeline.run import apply, run
 from bgsub.tracking.tables import read_objects, read_tracks
 
-RATE, COUNT = 2, 150
-ARRIVES, STOPS, STARTS = 40, 50, 105
-"""Frames, from 0: it stands for 27.5 s from `STOPS` on."""
+RATE, COUNT = 2, 100
+ARRIVES, STOPS, STARTS = 25, 35, 75
+"""Frames, from 0: it stands for 20 s from `STOPS` on."""
 LEFT, TOP, WIDTH, HEIGHT = 20, 24, 15, 8
 
 
