@@ -37,7 +37,7 @@ def test_importing_the_package_imports_no_heavy_library() -> None:
 
 @pytest.fixture
 def frames(scene):
-    return scene(n=20, visit=16)
+    return scene(n=12, visit=9)
 
 
 @pytest.mark.parametrize("given", ["str", "path", "array"])
@@ -58,7 +58,7 @@ def test_what_people_pass_works(given, frames, save, tmp_path) -> None:
     assert bgsub.BackgroundModel.load(str(result.out)).components.shape[0] == 2
     first = bgsub.fit_errors(footage, options).table
     second = bgsub.model_errors(result.out, footage).table
-    assert first.frames.tolist() == second.frames.tolist() == list(range(1, 21))
+    assert first.frames.tolist() == second.frames.tolist() == list(range(1, 13))
 
 
 @pytest.mark.parametrize("given", ["generator", "list"])

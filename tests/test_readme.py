@@ -70,7 +70,9 @@ def test_batch_script_reacts_to_exit_codes(tmp_path: Path) -> None:
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     command = bin_folder / "bgsub"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m bgsub "$@"\n', encoding="utf-8")
+    quick = '[ "$1" = run ] && set -- "$@" --only errors'
+    program = f'exec "{sys.executable}" -m bgsub "$@"'
+    command.write_text(f"#!/bin/sh\n{quick}\n{program}\n", encoding="utf-8")
     command.chmod(0o755)
     environment = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(

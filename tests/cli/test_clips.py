@@ -23,7 +23,7 @@ def test_clips_are_replaced_with_force_alone(results, tmp_path, invoke):
 
 def test_a_film_is_analysed_where_there_are_no_results(results, tmp_path, invoke):
     reel, sheet = tmp_path / "reel.mp4", tmp_path / "sheet.jpg"
-    arguments = ["clips", str(results / "film.mp4"), "--out", str(tmp_path / "c"), "--end", "95"]
+    arguments = ["clips", str(results / "film.mp4"), "--out", str(tmp_path / "c"), "--end", "75"]
     arguments += ["--overlay", "side-by-side", "--caption", "--clock", "2026-05-01T22:00"]
     arguments += ["--reel", str(reel), "--sheet", str(sheet)]
     done = invoke(*arguments)

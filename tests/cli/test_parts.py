@@ -13,7 +13,7 @@ def films(tmp_path):
     paths = []
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
-        np.save(tmp_path / name / "x.npy", make_scene(20, visit=15))
+        np.save(tmp_path / name / "x.npy", make_scene(12, visit=9))
         paths.append(str(tmp_path / name / "x.npy"))
     return paths
 
@@ -40,7 +40,7 @@ def test_inputs_are_shared_and_joined(films, tmp_path, invoke):
 
 
 def test_segments_are_shared_and_joined(tmp_path, invoke):
-    np.save(tmp_path / "film.npy", make_scene(100))
+    np.save(tmp_path / "film.npy", make_scene(100, 24, 32))
     film, out = tmp_path / "film.npy", tmp_path / "out"
     run = ("run", film, *FAST, "--segment", "50", "--out", out, "--part")
     assert "segment 2 of 2 is finished" in invoke(*run, "2/2").stderr
@@ -54,7 +54,7 @@ def test_segments_are_shared_and_joined(tmp_path, invoke):
 
 
 def test_a_film_in_one_piece_is_of_the_first_part(tmp_path, invoke):
-    np.save(tmp_path / "film.npy", make_scene(20, visit=15))
+    np.save(tmp_path / "film.npy", make_scene(12, visit=9))
     film, out = tmp_path / "film.npy", tmp_path / "out"
     second = invoke("run", film, *FAST, "--part", "2/2", "--out", out)
     assert "the film is one piece, which part 1 does" in second.stderr

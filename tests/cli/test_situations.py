@@ -184,7 +184,7 @@ def test_a_film_of_one_frame_is_told_about_frames(command, place, invoke, scene)
 
 
 def test_apply_takes_a_results_folder(place, invoke) -> None:
-    assert invoke("run", "clip.npy", "--k", 2, "--out", "r").exit_code == 0
+    assert invoke("run", "clip.npy", "--only", "model", "--out", "r").exit_code == 0
     done = invoke("apply", "r", "clip.npy", "--out", "again", "--only", "errors")
     assert done.exit_code == 0, done.stderr
     (place / "r" / "model.npz").unlink()
@@ -233,8 +233,8 @@ def test_results_are_of_use_from_another_folder(place, invoke, monkeypatch) -> N
     painted = np.full((36, 48), 255, np.uint8)
     painted[:4] = 0
     write_image(place / "mask.png", painted)
-    command = ["run", "clip.npy", "--k", 2, "--mask-image", "mask.png", "--out", "r"]
-    assert invoke(*command).exit_code == 0
+    command = ["run", "clip.npy", "--k", 2, "--mask-image", "mask.png", "--only", "errors"]
+    assert invoke(*command, "--out", "r").exit_code == 0
     (place / "elsewhere").mkdir()
     monkeypatch.chdir(place / "elsewhere")
     done = invoke("errors", "../r", "--save-frames", "seen")

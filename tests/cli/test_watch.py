@@ -146,7 +146,8 @@ def run_of_visitors(tmp_path_factory):
             noise = rng.normal((230, 40, 220), 30, (15, 10, 3))
             frames[i][17:32, left : left + 10] = np.clip(noise, 0, 255)
     film, out = film_file(folder / "film.mp4", frames, rate=10), folder / "run"
-    run(film, out, make_options(k=1, format="mkv"))
+    outputs = {"mask", "errors", "model", "objects", "tracks", "events"}
+    run(film, out, make_options(k=1, format="mkv", outputs=outputs))
     return film, out
 
 

@@ -57,6 +57,7 @@ class TestFrame:
     ):
         frames = scene()
         chosen = {"start": 5, "every": 3, "roi": (3, 2, 31, 25)}
+        chosen |= {"outputs": {"background", "mask"}}
         for form in ("mp4", "png"):
             out = tmp_path / form
             result = run(save(frames), out, options(format=form, **chosen))

@@ -156,8 +156,9 @@ def test_results_are_loaded_and_shown_as_those_of_any_run(whole):
 
 def test_other_formats_are_joined_too(film, options, tmp_path, video):
     zarr = pytest.importorskip("zarr")
+    chosen = {"segment": 50, "outputs": {"mask"}, "end": 100, "model": "paper"}
     for form in ("png", "mp4", "zarr"):
-        run(film, tmp_path / form, options(segment=50, outputs={"mask"}, format=form, end=100))
+        run(film, tmp_path / form, options(format=form, **chosen))
     files = sorted((tmp_path / "png" / "mask").iterdir())
     assert [path.name for path in files] == [f"{number:06d}.png" for number in range(1, 101)]
     assert len(video(tmp_path / "mp4" / "mask.mp4")) == 100
