@@ -96,6 +96,6 @@ def test_a_repr_fits_on_a_screen(frames, tmp_path) -> None:
     for text in shown:
         assert len(text) < 600
         assert text.count("\n") < 5
-    assert "20 frames" in repr(source)
-    assert "20 frames" in repr(found.table)
+    assert "12 frames" in repr(source)
+    assert "12 frames" in repr(found.table)
     assert "k=2" in repr(model)
