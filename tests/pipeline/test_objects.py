@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,13 +10,28 @@ import pytest
 from bgsub.errors import InputError, UsageError
 from bgsub.pipeline.run import apply, run
 from bgsub.tracking.tables import read_objects, read_tracks
+from tests.conftest import make_options, make_scene
 
 TABLES = {"objects", "tracks", "events"}
 
 
-@pytest.fixture
-def clip(scene, save):
-    return save(scene(32, visit=18), "clip.npy")
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    path = tmp_path_factory.mktemp("clip") / "clip.npy"
+    np.save(path, make_scene(32, visit=18))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def watched(clip):
+    """Results beside errors, with a region, a model and drawings, and the options."""
+    folder = Path(clip).parent
+    corners = [[0, 0], [48, 0], [48, 36], [0, 36]]
+    (folder / "regions.json").write_text(json.dumps({"all": corners}))
+    chosen = {"regions": str(folder / "regions.json"), "outputs": TABLES}
+    outputs = {"errors", "model", "overlay", *TABLES}
+    run(clip, folder / "r", make_options(**chosen | {"outputs": outputs}))
+    return folder / "r", make_options(**chosen)
 
 
 def test_the_visitor_is_one_object_with_one_track(clip, tmp_path, options):
@@ -38,9 +54,8 @@ def test_the_visitor_is_one_object_with_one_track(clip, tmp_path, options):
     assert (event["kind"], event["first_frame"], event["tracks"]) == ("object", 19, [1])
 
 
-def test_beside_errors_the_event_is_both(clip, tmp_path, options):
-    run(clip, tmp_path / "r", options(outputs={"errors", *TABLES}))
-    (row,) = csv.DictReader((tmp_path / "r" / "events.csv").read_text().splitlines())
+def test_beside_errors_the_event_is_both(watched):
+    (row,) = csv.DictReader((watched[0] / "events.csv").read_text().splitlines())
     assert (row["kind"], row["first_frame"], row["last_frame"]) == ("both", "19", "32")
 
 
@@ -61,13 +76,10 @@ def test_places_are_those_of_the_input(clip, tmp_path, options):
         assert np.abs(np.subtract(box, (8 + index % 7, 8 + index % 5, 7, 7))).max() <= 4
 
 
-def test_a_saved_model_gives_the_same_objects(clip, tmp_path, options):
-    chosen = options(outputs={"model", *TABLES})
-    run(clip, tmp_path / "r", chosen)
-    apply(tmp_path / "r" / "model.npz", clip, tmp_path / "a", options(outputs=TABLES))
-    assert (tmp_path / "a" / "objects.csv").read_text() == (
-        tmp_path / "r" / "objects.csv"
-    ).read_text()
+def test_a_saved_model_gives_the_same_objects(clip, watched, tmp_path):
+    out, chosen = watched
+    apply(out / "model.npz", clip, tmp_path / "a", chosen)
+    assert (tmp_path / "a" / "objects.csv").read_text() == (out / "objects.csv").read_text()
 
 
 def test_regions_are_read_before_any_work(clip, tmp_path, options):
@@ -80,9 +92,10 @@ def test_regions_are_read_before_any_work(clip, tmp_path, options):
     with pytest.raises(UsageError, match="region 'share' is smaller than a pixel"):
         run(clip, tmp_path / "r", options(outputs=TABLES, regions=str(regions)))
     assert not (tmp_path / "r").exists()
-    regions.write_text(json.dumps({"all": [[0, 0], [48, 0], [48, 36], [0, 36]]}))
-    run(clip, tmp_path / "r", options(outputs=TABLES, regions=str(regions)))
-    (row,) = csv.DictReader((tmp_path / "r" / "regions.csv").read_text().splitlines())
+
+
+def test_entries_into_a_region_are_counted(watched):
+    (row,) = csv.DictReader((watched[0] / "regions.csv").read_text().splitlines())
     assert (row["region"], row["entries"], row["tracks"]) == ("all", "1", "1")
 
 
@@ -93,9 +106,8 @@ def test_nothing_there_gives_headers_and_a_word(scene, save, tmp_path, options):
     assert len((tmp_path / "r" / "objects.csv").read_text().splitlines()) == 1
 
 
-def test_the_overlay_shows_a_box_where_the_visitor_is(clip, tmp_path, options, video):
-    run(clip, tmp_path / "r", options(outputs={"overlay"}))
-    shown = video(tmp_path / "r" / "overlay.mp4")
+def test_the_overlay_shows_a_box_where_the_visitor_is(watched, video):
+    shown = video(watched[0] / "overlay.mp4")
     assert len(shown) == 32
     factor = shown.shape[2] // 48
     assert factor == 10
