@@ -71,13 +71,16 @@ class TestFrame:
             with pytest.raises(UsageError, match="frame 99"):
                 result.frame(99)
 
-    def test_what_is_not_there_is_none(self, scene, save, options, tmp_path):
+    def test_what_is_not_there_is_none_and_nothing_is_plotted(self, scene, save, options, tmp_path):
         path = save(scene(24, visit=16))
         result = run(path, tmp_path / "out", options(outputs={"mask"}))
         (tmp_path / "clip.npy").unlink()
         found = result.frame(20)
         assert found.input is found.background is found.foreground is None
         assert found.mask.any()
+        with pytest.raises(InputError, match=r"wrote no errors\.csv; run it again"):
+            result.plot()
+        assert "<img" not in result._repr_html_()
 
     def test_without_the_footage_its_copy_is_read(self, whole_run, tmp_path):
         folder = shutil.copytree(whole_run.out, tmp_path / "r")
@@ -109,12 +112,6 @@ class TestPlot:
         axes = loaded.plot()
         assert plt.gcf() is axes.figure
         plt.close(axes.figure)
-
-    def test_without_errors_it_says_what_to_do(self, scene, save, options, tmp_path):
-        result = run(save(scene(12, visit=9)), tmp_path / "out", options(outputs={"mask"}))
-        with pytest.raises(InputError, match=r"wrote no errors\.csv; run it again"):
-            result.plot()
-        assert "<img" not in result._repr_html_()
 
 
 class TestHtml:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -94,12 +96,24 @@ def follow(folder, disturb, n, seed, offset=0):
     return found, {track for track, each in near.items() if np.mean(each) > 0.5}
 
 
+@pytest.fixture(scope="module")
+def before(tmp_path_factory):
+    """Give the objects of a film of two minutes, and the tracks that are no walkers."""
+
+    @functools.cache
+    def of(disturb):
+        folder = tmp_path_factory.mktemp("films") / "before"
+        found, walkers = follow(folder, disturb, 1200, seed=1)
+        false = [track.track for track in found.tracks if track.track not in walkers]
+        return folder / "objects.csv", false
+
+    return of
+
+
 @pytest.mark.parametrize("disturb", [flag, monitor, insects])
-def test_ten_examples_drop_what_comes_later_and_no_walker(disturb, tmp_path):
-    before, walkers = follow(tmp_path / "before", disturb, 1200, seed=1)
-    false = [track.track for track in before.tracks if track.track not in walkers]
+def test_ten_examples_drop_what_comes_later_and_no_walker(disturb, before, tmp_path):
+    objects, false = before(disturb)
     assert len(false) >= 10
-    objects = tmp_path / "before" / "objects.csv"
     write_feedback(tmp_path / "f.json", examples_of("a.mp4", objects, (WIDTH, HEIGHT), false[:10]))
     after, walkers = follow(tmp_path / "after", disturb, 3000, seed=2, offset=5000)
     feedback = Feedback(read_feedback(tmp_path / "f.json"), (WIDTH, HEIGHT), "f.json")
@@ -116,16 +130,12 @@ def test_ten_examples_drop_what_comes_later_and_no_walker(disturb, tmp_path):
     assert not list((tmp_path / "after").glob("*-all*"))
 
 
-def test_a_live_track_counts_as_soon_as_it_leaves_the_place(tmp_path):
-    before, walkers = follow(tmp_path / "before", flag, 1200, seed=1)
-    false = [track.track for track in before.tracks if track.track not in walkers]
-    objects = tmp_path / "before" / "objects.csv"
+def test_a_live_track_counts_as_soon_as_it_leaves_the_place(before):
+    objects, false = before(flag)
     examples = examples_of("a.mp4", objects, (WIDTH, HEIGHT), false[:10])
     feedback = Feedback([each.scaled((640, 480)) for each in examples], (WIDTH, HEIGHT))
     seen = [each for each in read_objects(objects) if each.track == false[-1]]
     assert not any(feedback.takes(each) for each in seen)
-    from dataclasses import replace
-
     away = [replace(seen[-1], cx=seen[-1].cx - 9 * i) for i in range(1, 20)]
     taken = [feedback.takes(each) for each in away]
     assert taken[-1]
