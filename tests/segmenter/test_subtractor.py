@@ -24,6 +24,9 @@ def fitted(film):
     return Subtractor(threads=1).fit(film)
 
 
+in_colour = pytest.mark.parametrize("film", ["colour"], indirect=True)
+
+
 def is_the_square(mask):
     """Whether a mask of frame 50 holds the square, and hardly anything else."""
     expected = np.zeros((48, 64), bool)
@@ -88,16 +91,19 @@ def test_shadows_are_marked_where_they_are_asked_for():
     np.testing.assert_array_equal(masks[0] == 255, masks[1] == 255)
 
 
+@in_colour
 def test_frames_may_come_one_by_one(fitted, film):
     other = Subtractor(threads=1).fit(iter(film))
     np.testing.assert_array_equal(fitted.apply(film[50]), other.apply(film[50]))
 
 
+@in_colour
 def test_long_films_are_thinned_out(film):
     many = Subtractor(threads=1).fit(film[i % 60] for i in range(900))
     assert is_the_square(many.apply(film[50]))
 
 
+@in_colour
 def test_a_buffer_may_be_overwritten_by_the_next_frame(film):
     buffer = np.empty_like(film[0])
 
@@ -157,6 +163,7 @@ def test_two_frames_are_enough(film):
     assert Subtractor(threads=1).fit(film[:2]).apply(film[1]).shape == (48, 64)
 
 
+@in_colour
 def test_sensitivity_marks_more_or_less(fitted, film):
     low, high = (Subtractor(threads=1, sensitivity=one).fit(film) for one in ("low", "high"))
     counts = [np.count_nonzero(one.apply(film[50])) for one in (low, fitted, high)]
