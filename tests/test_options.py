@@ -244,11 +244,8 @@ def test_a_smallest_area_is_the_same_at_every_scale(model):
 
 def test_a_smallest_area_is_that_of_the_input_for_a_scaled_model_too(tmp_path):
     frames = visited()
-    bgsub.run(
-        frames,
-        tmp_path / "run",
-        bgsub.RunOptions(k=1, outputs={"model"}, source=bgsub.SourceOptions(scale=0.5)),
-    )
+    half = bgsub.RunOptions(k=1, outputs={"model"}, source=bgsub.SourceOptions(scale=0.5))
+    bgsub.run(frames, tmp_path / "run", half)
     for least in (200, 600):
         out = tmp_path / str(least)
         chosen = bgsub.RunOptions(outputs={"mask"}, format="png", min_area=least)

@@ -13,16 +13,8 @@ import pytest
 
 from tests.conftest import make_scene
 
-ARGUMENTS = (
-    "--segment",
-    "50",
-    "--k",
-    "2",
-    "--format",
-    "mkv",
-    "--only",
-    "mask,errors,objects,model",
-)
+ARGUMENTS = ("--segment", "50", "--k", "2", "--format", "mkv")
+ARGUMENTS += ("--only", "mask,errors,objects,model")
 
 
 @pytest.fixture(scope="module")

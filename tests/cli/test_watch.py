@@ -182,16 +182,8 @@ def test_objects_count_in_places(run_of_visitors, tmp_path, invoke):
     left = np.zeros((24, 32), np.uint8)
     left[:, :16] = 255
     write_image(tmp_path / "left.png", left)  # half of the size
-    command = [
-        "watch",
-        film,
-        "--model",
-        out / "model.npz",
-        "--out",
-        tmp_path / "clips",
-        "-q",
-        "--no-clips",
-    ]
+    command = ["watch", film, "--model", out / "model.npz", "--out", tmp_path / "clips"]
+    command += ["-q", "--no-clips"]
     both = ended(invoke(*command, "--regions", places).stdout)
     assert [line["regions"] for line in both] == [["gate", "road"], ["gate"]]
     (road,) = ended(invoke(*command, "--regions", places, "--region", "road").stdout)

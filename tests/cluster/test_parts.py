@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bgsub.cluster.parts import (
-    LIST,
-    Part,
-    PartsList,
-    Unit,
-    load_parts,
-)
+from bgsub.cluster.parts import LIST, Part, PartsList, Unit, load_parts
 from bgsub.errors import InputError, OutputError, UsageError
 from bgsub.segments.plan import FOLDER, PLAN, SegmentPlan, load_plan
 from bgsub.segments.run import common_plan

@@ -25,11 +25,8 @@ from bgsub.robustpca.competitors import METHODS, Settings
 def test_run_with_any_method(name, scene, save, options, tmp_path, manifest_of):
     frames = scene(24, visit=18)
     path, out = save(frames), tmp_path / "out"
-    run(
-        path,
-        out,
-        options(method=name, k=2, outputs={"errors", "model", "background"}, format="png"),
-    )
+    chosen = {"outputs": {"errors", "model", "background"}, "format": "png"}
+    run(path, out, options(method=name, k=2, **chosen))
     manifest = manifest_of(out)
     assert manifest["options"]["method"] == name
     assert manifest["converged"]
@@ -79,11 +76,8 @@ class TestAutomaticRank:
     ):
         out = tmp_path / "out"
         with caplog.at_level("INFO", logger="bgsub.fit.frame_fit"):
-            run(
-                save(scene(24, visit=18)),
-                out,
-                options(k="auto", method=name, outputs={"errors", "model"}),
-            )
+            chosen = options(k="auto", method=name, outputs={"errors", "model"})
+            run(save(scene(24, visit=18)), out, chosen)
         manifest = manifest_of(out)
         choice = manifest["rank_choice"]
         # The scene sways in two dimensions.

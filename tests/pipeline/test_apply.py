@@ -111,12 +111,8 @@ class TestNewFootage:
         assert np.abs(ours.astype(int) - theirs).mean() < 1
         # Lossless results of a model of compressed video give the frames back.
         outputs = ["background", "foreground"]
-        apply(
-            fit,
-            path,
-            tmp_path / "new",
-            options(format="png", foreground="signed", outputs=outputs, end=5),
-        )
+        exact = options(format="png", foreground="signed", outputs=outputs, end=5)
+        apply(fit, path, tmp_path / "new", exact)
         for number, frame in enumerate(open_source(path, end=5), 1):
             background, shown = (
                 read_image(tmp_path / "new" / name / f"{number:06d}.png") for name in outputs

@@ -110,13 +110,9 @@ class TestWholeRun:
         assert below_right[-20:, -20:].max() < 25
 
     def test_tells_its_progress(self, scene, save, options, tmp_path):
-        told = []
-        run(
-            save(scene(12, visit=9)),
-            tmp_path / "out",
-            options(outputs={"mask", "errors"}),
-            progress=lambda *f: told.append(f),
-        )
+        told, film = [], save(scene(12, visit=9))
+        chosen = options(outputs={"mask", "errors"})
+        run(film, tmp_path / "out", chosen, progress=lambda *f: told.append(f))
         stages = list(dict.fromkeys(stage for stage, _, _ in told))
         assert stages == ["decode", "fit", "model", "write"]
         for stage in stages:
@@ -208,13 +204,9 @@ class TestOnly:
     def test_each_alone_writes_its_file_and_does_its_work(
         self, output, scene, save, options, tmp_path
     ):
-        stages = set()
-        run(
-            save(scene(12, visit=9)),
-            tmp_path / "out",
-            options(outputs={output}),
-            progress=lambda stage, done, total: stages.add(stage),
-        )
+        stages, film = set(), save(scene(12, visit=9))
+        chosen = options(outputs={output})
+        run(film, tmp_path / "out", chosen, progress=lambda stage, *_: stages.add(stage))
         written = {path.name for path in (tmp_path / "out").iterdir()}
         more = {"events": "events.json", "report": "input.mp4", "heatmap": "heatmap.npy"}
         assert written == {NAMES[output], "run.json", *filter(None, [more.get(output)])}
