@@ -1,8 +1,7 @@
 """Parts that know nothing of each other agree on what is to be done."""
 
 import json
-import threading
-from concurrent.futures import ThreadPoolExecutor
+import multiprocessing
 from dataclasses import replace
 
 import numpy as np
@@ -99,16 +98,22 @@ def film(tmp_path):
     return str(tmp_path / "film.npy")
 
 
+def _plan(film, out, ready):
+    ready.wait()
+    common_plan(film, out, make_options(segment=60))
+
+
 def test_parts_that_begin_together_follow_one_plan(film, tmp_path):
-    ready = threading.Barrier(2)
-
-    def plan():
-        ready.wait()
-        return common_plan(film, tmp_path / "out", make_options(segment=60))
-
-    with ThreadPoolExecutor(2) as parts:
-        one, other = (part.result() for part in [parts.submit(plan) for _ in range(2)])
-    assert one == other
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(2)
+    processes = [
+        context.Process(target=_plan, args=(film, tmp_path / "out", ready)) for _ in range(2)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
     assert [path.name for path in (tmp_path / "out" / FOLDER).iterdir()] == [PLAN]
     assert len(load_plan(tmp_path / "out").segments) == 3
 
