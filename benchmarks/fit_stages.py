@@ -57,7 +57,7 @@ def _fit_by_stages(X: np.ndarray, spend: _Least) -> None:
             lambda: np.stack([space.draw_scores(_K, rng) for _ in range(_STARTS)]),
         )
         descents = spend("descents", lambda: descend(space, starts, (len(X) + 1) // 2))
-        best = principal_axes(min(descents, key=lambda descent: descent.objective).fit)
+        best = principal_axes(min(descents, key=lambda descent: descent.objectives[-1]).fit)
         refit = spend("reweighting", lambda: reweight(space, best, _K, cutoff=FOOTAGE_CUTOFF))[0]
         spend("components", lambda: form_pixels(ArrayColumns(X), gram.offset, [refit, best], pool))
 

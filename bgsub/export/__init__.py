@@ -66,11 +66,7 @@ class ClipOptions(Declared):
     )
     before: float = _events(1.5, _SECONDS, "Time of the film before each event.")
     after: float = _events(2.0, _SECONDS, "Time of the film after each event.")
-    merge: float = _events(
-        2.0,
-        _SECONDS,
-        "Join clips with at most this time between them.",
-    )
+    merge: float = _events(2.0, _SECONDS, "Join clips with at most this time between them.")
     max_events: int | None = _events(None, Integer(1), "Keep the N clips with the largest objects.")
 
     @property

@@ -34,43 +34,27 @@ BATCH = 8
 _TOGETHER = 20_000
 """Pixels that are measured together, about: calls of small pictures take longer than arithmetic."""
 
-LEVEL_FRAMES = 192
-"""Clean frames from which levels are estimated."""
-
-NOISE_FRAMES = 96
-"""Frames among them that the noise of pixels is of."""
+LEVEL_FRAMES, NOISE_FRAMES = 192, 96
+"""Clean frames from which levels are estimated, and those among them that the noise is of."""
 
 # Pictures of the shrunk size, in float32: those that pass together, twice, and those that a thread
 # has at a time.
-_PASSING_PICTURES = 16
-_WORKING_PICTURES = 16
+_PASSING_PICTURES, _WORKING_PICTURES = 16, 16
 
 # Things that move reach so much further, as a share of the shorter side, than they were seen to; a
-# pixel is no steadier than this share of what moves most within that distance.
-_REACH = 0.05
-_OF_NEAR = 0.5
+# pixel is no steadier than this share of what moves most within that distance. What moves as the
+# components say is foretold to no better than the last share of how far it moved from the centre.
+_REACH, _OF_NEAR, _UNFORETOLD = 0.05, 0.5, 0.15
 
-# What moves as the components say is foretold to no better than this share of how far it has moved
-# from the centre, within the same distance.
-_UNFORETOLD = 0.15
-
-# A frame's noise is taken for its own up to this factor of what is usual; that of a visitor who
-# covers most of the picture is not.
-_MOST_NOISE = 4.0
+# A frame's noise, and its restlessness (what a fifth of its places exceed), are taken for its own
+# up to these factors of what is usual; those of a visitor who covers most of the picture are not.
+_MOST_NOISE, _MOST_RESTLESS, _RESTLESS_QUANTILE = 4.0, 2.0, 0.8
 
 # A grey level is 255 at most, and the noise it is measured in well above 1e-6.
-_LARGEST = 1e9
-_ABOVE_0 = float(np.finfo(np.float32).tiny)
+_LARGEST, _ABOVE_0 = 1e9, float(np.finfo(np.float32).tiny)
 
-_MARGIN = 2
-"""Pixels of the picture at its border that no window is laid at."""
-
-# A frame's restlessness is taken for its own up to this factor of what is usual; a visitor who
-# covers most of the picture is not.
-_MOST_RESTLESS = 2.0
-_RESTLESS_QUANTILE = 0.8
-
-_AS_IT_IS = CleanLevel(0.0, 1.0)
+AS_IT_IS = CleanLevel(0.0, 1.0)
+_MARGIN = 2  # pixels of the picture at its border that no window is laid at
 
 
 _WINDOW_SIDE, _WINDOW_FACTORS = 5, (1, 2, 4)
@@ -115,7 +99,7 @@ class FrameScorer:
     usual_noise: float
     windows: tuple[Window, ...]
     level: CleanLevel
-    place_level: CleanLevel = _AS_IT_IS
+    place_level: CleanLevel = AS_IT_IS
 
     @cached_property
     def reach(self) -> Singles:
@@ -142,18 +126,11 @@ class FrameScorer:
             np.divide(self.noise, length.astype(np.float32), out=one)
         return shares
 
-    def scores(self, luma: Bytes, coefficients: Singles, left_out: Floats) -> Floats:
-        """Score m frames as a whole, and by the place that fits least, (m, 2).
-
-        Of their backgrounds' coefficients (m, k). Residuals are divided by `left_out`, (m,): 1 −
-        leverage of frames that were fitted, 1 for others.
-        """
-        return self.scores_of(self.measure_frames(luma, coefficients, left_out))
-
     def measure_frames(self, luma: Bytes, coefficients: Singles, left_out: Floats) -> Floats:
-        """Measure √r and the highest value of each window of frames, shape (m, 1 + windows).
+        """Measure √r and the highest value of each window of m frames, (m, 1 + windows).
 
-        In their own units; the parameters are those of `scores`.
+        In their own units, of their backgrounds' coefficients (m, k). Residuals are divided by
+        `left_out`, (m,): 1 − leverage of frames that were fitted, 1 for others.
         """
         factor = shrinking(*luma.shape[1:])
         pictures = np.stack([shrink(one, factor) for one in luma]) * self.light.inside
@@ -165,18 +142,15 @@ class FrameScorer:
         )
 
     def scores_of(self, measured: Floats) -> Floats:
-        """Return both scores of frames that `measure_frames` or learning has measured, (m, 2)."""
+        """Score frames, as measured, as a whole and by the place that fits least, (m, 2)."""
         whole = self.level.scores(measured[:, 0])
         local = self.place_level.scores(self.highest_of(measured[:, 1:]))
         return np.column_stack([whole, local])
 
     def highest_of(self, places: Floats) -> Floats:
         """Return the highest score of all windows, each by its own level, shape (m,)."""
-        scores = [
-            window.level.scores(values)
-            for window, values in zip(self.windows, places.T, strict=True)
-        ]
-        return np.asarray(np.max(scores, axis=0))
+        pairs = zip(self.windows, places.T, strict=True)
+        return np.asarray(np.max([one.level.scores(values) for one, values in pairs], axis=0))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything but centre and components as arrays, for a file."""
@@ -197,8 +171,7 @@ class FrameScorer:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], light: OwnLight) -> FrameScorer:
         """Make a scorer of what `arrays` gave, and of the scene's light.
 
-        ValueError with the name of an array that no scorer gives: of another shape, not finite, or
-        beyond what frames measure.
+        ValueError names an array of another shape, not finite, or beyond what frames measure.
         """
         shape = light.center.shape
         sizes = window_sizes(shape[0], shape[1])
@@ -254,8 +227,7 @@ def own_residuals(
 ) -> Singles:
     """Compute |residual| of m frames in their own light and noise, grey levels, (m, h, w).
 
-    Outside of the pixels that count the pictures must be 0: nothing there may matter, not even by
-    its neighbours.
+    Pictures are 0 outside of the pixels that count: there nothing matters, not even to neighbours.
     """
     light = scorer.light
     expected = np.stack([light.expected(change) for change in changes])
@@ -299,8 +271,7 @@ def measure(
     scorer: FrameScorer, pictures: Singles, changes: Singles, left_out: Floats | Singles
 ) -> Floats:
     """Compute √r and the highest value of each window of m frames, in their own units."""
-    totals, deviations = deviate(scorer, pictures, changes, left_out)
-    return measured(scorer, totals, deviations)
+    return measured(scorer, *deviate(scorer, pictures, changes, left_out))
 
 
 def deviate(

@@ -33,11 +33,8 @@ Singles = NDArray[np.float32]
 
 _WORKING_PIXELS = 320 * 240
 
-_ROUNDS = 5
-_BIWEIGHT = 4.685
-_NORMAL_MAD = 0.6745
-_SETTLED = 0.01
-_CHOSEN_PIXELS = 3000
+_ROUNDS, _SETTLED, _CHOSEN_PIXELS = 5, 0.01, 3000
+_BIWEIGHT, _NORMAL_MAD = 4.685, 0.6745
 
 # Grey levels from an end of the camera's range at which noise and codecs leave what it clips.
 _AT_END = 2
@@ -45,15 +42,11 @@ _AT_END = 2
 # A shadow: pixels beyond so many standard deviations, at least this share of the picture, of which
 # a local gain leaves so little (mean square in variances). Either it leaves so much less than a
 # local offset does, or the gains of the places vary so much less than their offsets.
-_DEVIATES = 4.0
-_LEAST_SHARE = 0.01
-_LEFT_BY_GAIN = 8.0
-_STEADIER = 0.6
-_MOST = 20.0
-_LOOKED_AT = 1000
-_SURROUNDINGS = 15
+_DEVIATES, _LEAST_SHARE = 4.0, 0.01
+_LEFT_BY_GAIN, _STEADIER = 8.0, 0.6
+_MOST, _LOOKED_AT = 20.0, 1000
+_SURROUNDINGS, _GAINS = 15, (0.3, 3.0)
 _EDGE, _EDGE_STEP = 7, 0.1
-_GAINS = (0.3, 3.0)
 
 # The light of surroundings changes slowly: pictures above this size are halved for it.
 _WHOLE_PIXELS = 43_000
@@ -96,8 +89,7 @@ class OwnLight:
     Of a centre (h, w) in grey levels and components (k, h·w), nearly orthonormal rows, at the
     pixels `inside`. `clipped`, (2, h, w), is the share of every pixel of the background, which may
     be the mean of a square, that the camera clips at the lower and the upper end of its range.
-    Every `step` pixels, in both directions, are enough for a statistic of a picture: `chosen`, by
-    their index.
+    Every `step` pixels both ways are enough for a statistic of a picture: `chosen`, by index.
     """
 
     def __init__(
@@ -124,14 +116,13 @@ class OwnLight:
         # What the components have taken up already is not there to be found.
         norms = np.maximum(np.einsum("kp,kp->k", components, components), 1e-9)
         changes -= (changes @ components.T / norms) @ components
-        self._changes = changes.astype(np.float32)
         self.step = max(1, round(float(np.sqrt(center.size / _CHOSEN_PIXELS))))
         chosen = np.zeros(center.shape, dtype=np.bool_)
         chosen[:: self.step, :: self.step] = True
         grids = chosen & inside & ~self.clipped.any(axis=0), chosen & inside, inside
         self.chosen = np.flatnonzero(next((one for one in grids if one.any()), inside))
         # The components too: a visitor or a shadow has pulled at the coefficients of the fit.
-        self._changes = np.concatenate([self._changes, components])
+        self._changes: Singles = np.concatenate([changes.astype(np.float32), components])
         self._terms = np.ascontiguousarray(self._changes[:, self.chosen])
         self._chosen_center = center.ravel()[self.chosen]
 
@@ -229,10 +220,7 @@ class SweepingShadow:
     def taken_out(
         self, picture: Singles, expected: Singles, residual: Singles, noise: Singles
     ) -> Singles:
-        """Return the residual of a picture without a shadow, or itself where there is none.
-
-        The noise is the standard deviation of the residual in this frame.
-        """
+        """Return the residual without a shadow, or itself; the noise is its standard deviation."""
         deviates = np.flatnonzero(_deviate(residual, noise))
         if deviates.size < self._least:
             return residual
@@ -244,14 +232,11 @@ class SweepingShadow:
         for light in lights:
             for left in light.left_by_gain():
                 shadowless = np.where(np.abs(left) < np.abs(shadowless), left, shadowless)
-        return np.asarray(shadowless * (self._inside & ~self._edges(picture)))
-
-    def _edges(self, picture: Singles) -> NDArray[np.bool_]:
-        """Mark where the gain of the surroundings changes: at the soft edge of a shadow."""
-        model = np.maximum(self._center, 1.0)
+        # Where the gain of the surroundings changes is the soft edge of a shadow.
+        model, around = np.maximum(self._center, 1.0), np.ones((_EDGE, _EDGE), np.uint8)
         gain = _gain(picture, model, _mean(model * model, _EDGE), _EDGE)
-        around = np.ones((_EDGE, _EDGE), np.uint8)
-        return np.asarray(cv2.dilate(gain, around) - cv2.erode(gain, around) > _EDGE_STEP)
+        edges = cv2.dilate(gain, around) - cv2.erode(gain, around) > _EDGE_STEP
+        return np.asarray(shadowless * (self._inside & ~edges))
 
 
 class _Ground:
@@ -334,12 +319,9 @@ def _mean(picture: Singles, side: int) -> Singles:
 
 
 def _halved(picture: Singles, factor: int) -> Singles:
-    if factor == 1:
-        return picture
     height, width = picture.shape
-    return np.asarray(
-        cv2.resize(picture, (width // 2, height // 2), interpolation=cv2.INTER_AREA), np.float32
-    )
+    size = width // factor, height // factor
+    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.float32)
 
 
 def _variation(values: Singles) -> float:

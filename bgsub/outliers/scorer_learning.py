@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers import frame_scorer as scoring
-from bgsub.outliers.false_alarms import CleanLevel, clean_level, score_scale
+from bgsub.outliers.false_alarms import clean_level, score_scale
 from bgsub.outliers.frame_scorer import BATCH, FrameScorer, Window
 from bgsub.outliers.own_light import OwnLight, Singles, at_ends, shrink, shrink_inside, shrinking
 from bgsub.robustpca.median import NORMAL_MAD
@@ -24,18 +24,14 @@ _LEAST_NOISE = 0.7
 
 # Least spread of the mean of a window: in grey levels at a side of 5, which falls with the side as
 # the outlines of things that tremble do, and that of independent pixels, in noises times the side.
-_LEAST_SPREAD = 0.57
-_LEAST_EXPONENT = 1.08
-_INDEPENDENT_SPREAD = 0.8
+_LEAST_SPREAD, _LEAST_EXPONENT, _INDEPENDENT_SPREAD = 0.57, 1.08, 0.8
 
 # With few frames a spread is known badly; as if it were so much larger, times the frames.
 _FEW_FRAMES = 6.0
 
-# Least scale of what windows score: see `bgsub.outliers.false_alarms`.
-_LEAST_SCALE = 0.7
-
-# Least scale of the highest of their scores: where all are at their floors, it strays further.
-_LEAST_LOCAL_SCALE = 1.03
+# Least scale of what windows score (see `bgsub.outliers.false_alarms`), and of the highest of their
+# scores: where all are at their floors, it strays further.
+_LEAST_SCALE, _LEAST_LOCAL_SCALE = 0.7, 1.03
 
 # Grey levels are kept as whole multiples of the first, as NumPy takes ten times as long to make
 # float16 of float32 and back; deviations are learned from as multiples of the second.
@@ -136,7 +132,7 @@ class ScorerLearner:
         shares = self._clipped_shares / np.maximum(self._clipped_frames, 1)
         clipped = (shares * often).astype(np.float32)
         light = OwnLight(self._sums[0].reshape(shape), self._sums[1:], self._inside, clipped)
-        start = FrameScorer(light, np.ones(shape, np.float32), 1e9, (), CleanLevel(0.0, 1.0))
+        start = FrameScorer(light, np.ones(shape, np.float32), 1e9, (), scoring.AS_IT_IS)
         left_out = self._fitted.left_out[self._chosen].astype(np.float32)
         changes = self._changes(light)
         deviations = np.empty((self._noisy.size, *shape), dtype=np.float32)
@@ -208,8 +204,8 @@ class ScorerLearner:
         least = _LEAST_SPREAD * (5.0 / side) ** _LEAST_EXPONENT / reach
         spread = np.maximum(np.maximum(spread, least), _INDEPENDENT_SPREAD / side)
         spread *= np.float32(1.0 + _FEW_FRAMES / len(means))
-        level = CleanLevel(0.0, 1.0)
-        window = Window(side, factor, usual, spread.astype(np.float32), 1.0, level)
+        spread = spread.astype(np.float32)
+        window = Window(side, factor, usual, spread, 1.0, scoring.AS_IT_IS)
         step = scorer.light.step
         quantiles = [
             scoring.restlessness(scoring.excess(one[None], window), window, step).item()
@@ -250,9 +246,7 @@ class ScorerLearner:
 
 def _evenly(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """At most so many of the values, evenly spaced."""
-    if values.size <= most:
-        return values
-    return values[np.linspace(0, values.size - 1, most).round().astype(np.int64)]
+    return values[np.linspace(0, values.size - 1, min(values.size, most)).round().astype(np.int64)]
 
 
 def _rounded(deviations: Singles) -> Singles:

@@ -244,15 +244,7 @@ def _writing(
 
 
 def link(target: Path, page: Path) -> str:
-    """Return the address of a file as seen from a page: relative, and escaped for a link.
-
-    Examples
-    --------
-    >>> link(Path("results/mask.mp4"), Path("results/report.html"))
-    'mask.mp4'
-    >>> link(Path("a #1/mask?.mp4"), Path("pages/report.html"))
-    '../a%20%231/mask%3F.mp4'
-    """
+    """Return the address of a file as seen from a page: relative, and escaped for a link."""
     try:
         relative = os.path.relpath(target.absolute(), page.absolute().parent)
     except ValueError:  # another drive of Windows
@@ -408,8 +400,7 @@ def picture_scene(result: Result, films: Mapping[View, Film | None]) -> Scene:
 def pack_integers(values: ArrayLike) -> dict[str, Any]:
     """Pack integers as runs of even steps, or as differences where they have no such runs.
 
-    ``{"runs": [[first, step, count], …]}``, or ``{"first": …, "steps": …}`` with the differences,
-    which must fit into 32 bits, as little-endian int32 in base64.
+    ``{"first": …, "steps": …}``: the differences are little-endian int32 in base64.
 
     Examples
     --------
@@ -437,8 +428,7 @@ class FramePictures:
     """A frame of a run, as it was seen and as it was taken apart.
 
     Its number counts from 1 in the input. Pictures are (h, w, 3) in RGB, at the size that the run
-    worked on, the mask is (h, w) and 255 where something foreign is (H.264 changes that by a few);
-    None where there is no such picture.
+    worked on, the mask is (h, w) and 255 where something foreign is (H.264 changes that by a few).
     """
 
     number: int

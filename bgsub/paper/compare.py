@@ -20,7 +20,7 @@ from itertools import pairwise
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -286,10 +286,7 @@ class FitError(Exception):
 
 
 class FitProcess:
-    """A process that makes one fit after another, with one thread for the matrix library.
-
-    A context manager; leaving it ends the process at once.
-    """
+    """A process that makes one fit after another, with one thread for the matrix library."""
 
     def __init__(self, frames: FrameFile, gram: Gram) -> None:
         self._frames, self._gram = frames, gram
@@ -297,13 +294,7 @@ class FitProcess:
         self._process: Any = None
         self._connection: Connection | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the process, in the middle of a fit if need be."""
         if self._connection is not None:
             self._connection.close()
@@ -327,7 +318,7 @@ class FitProcess:
                 left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
                 # Past its time it is stopped, be its answer there or not.
                 if left == 0 or not connection.poll(left):
-                    self.stop()
+                    self.close()
                     raise FitError(f"took longer than {timeout:g} s and was stopped")
                 answer = connection.recv()
                 if isinstance(answer, FitOutcome):
@@ -339,7 +330,7 @@ class FitProcess:
         except (EOFError, ConnectionError) as error:
             self._process.join()
             code = self._process.exitcode
-            self.stop()
+            self.close()
             message = f"its process died (exit code {code}), perhaps for lack of memory"
             raise FitError(message) from error
 
@@ -362,7 +353,7 @@ class FitProcess:
             except (EOFError, ConnectionError):
                 ready = False
             if not ready:
-                self.stop()
+                self.close()
                 raise FitError("the process for the fit could not be started")
         return self._connection
 
@@ -424,10 +415,10 @@ def compare(
 ) -> Comparison:
     """Fit every method, with every number of components, to the luma of the same frames.
 
-    The frames are decoded once, into a file that all fits share, and their Gram matrix is computed
-    once. Fits run one after another in a process of their own, on one thread, so that their seconds
-    compare; a fit that needs more than ``options.run.memory`` is not begun. A method that failed or
-    took too long has a row that says why.
+    Frames are decoded once, into a file that all fits share, and so is their Gram matrix. Fits run
+    one after another in a process of their own, on one thread, so that their seconds compare; one
+    that needs more than ``options.run.memory`` is not begun. A method that failed or took too long
+    has a row that says why.
     """
     run = options.run
     watch = manifests.Stopwatch()
@@ -449,7 +440,7 @@ def compare(
                 progress=lambda done, total: progress("fit", done, total),
             )
         rows = _chosen_rows(options, frames, gram)
-        with FitProcess(frames, gram) as process:
+        with contextlib.closing(FitProcess(frames, gram)) as process:
             bench = _Bench(process, options, frames.shape, labels, rows, progress)
             found = [row for entry in entries for row in bench.rows_of(entry)]
         pictures = [frames.picture(frames.map()[row].astype(np.float64)) for row in rows]

@@ -27,11 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 from bgsub.errors import BgsubWarning, InputError, UsageError
 from bgsub.options import ProgressCallback, no_progress
 from bgsub.paper.options import MANY_REMOVALS, OTHERS, DigitOptions, SyntheticOptions
-from bgsub.robustpca.base import residuals
 from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.conventions import check_matrix
 from bgsub.robustpca.descent import random_orthonormal
-from bgsub.robustpca.spaces import Floats
+from bgsub.robustpca.spaces import Floats, residuals
 from bgsub.runtime.files import check_plain
 from bgsub.runtime.threads import one_blas_thread
 from bgsub.version import how_to_install
@@ -45,8 +44,7 @@ def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
     """Compute the error of the true observations T above the least that is possible.
 
     (1/|T|) (Σ r_i(m, U) − Σ r_i(m_T, U_T)) over T, where (m_T, U_T) is the classical PCA of T alone
-    with as many components: the second sum is that of the squared singular values of T − 1m_Tᵀ
-    after the k-th. In squared units of T.
+    with as many components: the second sum is that of the squared singular values after the k-th.
     """
     components = np.atleast_2d(np.asarray(components, dtype=np.float64))
     T = check_matrix(T)
@@ -315,7 +313,7 @@ def _fit_all(
     """Fit every variant with every k to the data sets of every point; rows of a table.
 
     The same seed gives the same numbers, but for the seconds: the matrix library runs on one
-    thread, and each data set has a seed of its own that does not depend on which others are drawn.
+    thread, and the seed of a data set does not depend on which others are drawn.
     """
     rows, count = [], 0
     with one_blas_thread():

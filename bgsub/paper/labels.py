@@ -13,14 +13,14 @@ eye:
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import InputError
-from bgsub.runtime.files import check_plain
+from bgsub.runtime.files import open_csv
 
 UNKNOWN = -1
 """Label of a frame that is not listed."""
@@ -30,15 +30,9 @@ _FORMS = (("frame", "outlier"), ("first", "last"), ("first_frame", "last_frame")
 
 def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
     """Read the labels of frames, by their numbers: 1 for outliers, 0 for ordinary, `UNKNOWN`."""
-    check_plain(path)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            labels = _parse(csv.reader(file, strict=True), path, numbers)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        message = f"{path}: is no CSV text file; it must begin with frame,outlier or first,last"
-        raise InputError(message) from error
+    what = "is no CSV text file, which must begin with frame,outlier or first,last"
+    with open_csv(path, what) as file:
+        labels = _parse(csv.reader(file, strict=True), path, numbers)
     outliers, ordinary = int((labels == 1).sum()), int((labels == 0).sum())
     if not outliers or not ordinary:
         raise InputError(
@@ -48,8 +42,7 @@ def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
     return labels
 
 
-def _parse(rows: Iterable[list[str]], path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
-    lines = iter(rows)
+def _parse(lines: Iterator[list[str]], path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
     header = [name.strip().lower() for name in next(lines, [])]
     names = next((pair for pair in _FORMS if set(pair) <= set(header)), None)
     if names is None:
@@ -78,8 +71,7 @@ def _whole(row: list[str], column: int, name: str) -> int:
     """Read the number in a column; ValueError says what is wrong with it."""
     if column >= len(row):
         raise ValueError(f"{name} is missing")
-    text = row[column].strip()
     try:
-        return int(text)
+        return int(row[column])
     except ValueError as error:
-        raise ValueError(f"{name} {text!r} is not a whole number") from error
+        raise ValueError(f"{name} {row[column].strip()!r} is not a whole number") from error

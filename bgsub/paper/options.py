@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,11 +67,7 @@ def _truth(more: str = "", **unset: Any) -> Any:
 @documented
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(Declared):
-    """What is compared on which frames.
-
-    Of `run`, a `RunOptions`, the options of the input, `support_fraction`, `seed`, `cutoff`,
-    `threads`, `memory`, `temp` and `fit_frames` matter.
-    """
+    """What is compared on which frames; of `run`, what `to_json` returns matters."""
 
     run: RunOptions = field(default_factory=RunOptions)
 
@@ -103,8 +99,7 @@ class CompareOptions(Declared):
     @property
     def unused(self) -> list[str]:
         """What has no effect with the other options, and why; for a warning."""
-        default = next(one.default for one in fields(self) if one.name == "pcp_lambda")
-        needless = self.pcp_lambda != default and "pcp" not in self.methods
+        needless = "pcp_lambda" in self.changed() and "pcp" not in self.methods
         return ["--lambda has no effect without pcp among --methods"] if needless else []
 
     def labels(self, numbers: NDArray[np.int64]) -> NDArray[np.int8] | None:
@@ -116,11 +111,9 @@ class CompareOptions(Declared):
     def entries(self, labels: NDArray[np.int8] | None) -> tuple[Entry, ...]:
         """List what takes part, given the labels that `labels` read."""
         del labels
-        share = self.run.support_fraction
+        share, lam = self.run.support_fraction, {"pcp": self.pcp_lambda}
         return tuple(
-            Entry(
-                method=name, support_fraction=share, lam=self.pcp_lambda if name == "pcp" else None
-            )
+            Entry(method=name, support_fraction=share, lam=lam.get(name))
             for name in dict.fromkeys(self.methods)
         )
 
@@ -161,11 +154,6 @@ class MethodRow:
         """Method and variant, for tables and legends."""
         return f"{self.method}{self.variant}"
 
-    @property
-    def failed(self) -> bool:
-        """Return whether there is no result."""
-        return self.errors is None
-
     def cells(self) -> dict[str, Any]:
         """Return the values of compare.csv by the names of its columns."""
         return {name: getattr(self, name) for name in COLUMNS}
@@ -204,34 +192,28 @@ class Comparison:
         return list(dict.fromkeys(row.k for row in self.rows))
 
 
-@dataclass(frozen=True)
-class PaperColumn:
-    """A column of Table 1 by its name there: seconds by k."""
-
-    name: str
-    seconds: dict[int, float]
-
-
 PAPER_KS = (1, 3, 5, 7, 9)
-"""Numbers of components in the table."""
+"""Numbers of components in Table 1."""
 
+PAPER_NAMES = {"outlier-pursuit": "lld", "robust-subspace": "rpca"}
+"""What the table calls methods that have another name here."""
 
-def _paper_column(name: str, *seconds: float) -> PaperColumn:
-    return PaperColumn(name, dict(zip(PAPER_KS, seconds, strict=True)))
-
-
-PAPER_TIMES = {
-    "trpca": _paper_column("trpca", 7, 99, 64, 114, 119),
-    "trpca(.5)": _paper_column("trpca(.5)", 13, 61, 78, 62, 92),
-    "orpca": _paper_column("orpca", 3659, 8151, 2797, 4138, 6371),
-    "orpca(.5)": _paper_column("orpca(.5)", 3450, 13852, 3726, 3153, 8508),
-    "hrpca": _paper_column("hrpca", 45990, 50491, 72009, 67174, 96954),
-    "hrpca(.5)": _paper_column("hrpca(.5)", 48603, 56090, 77344, 90931, 106782),
-    "outlier-pursuit": PaperColumn("lld", {5: 232667}),
-    "robust-subspace": _paper_column("rpca", 1078, 730, 3615, 4230, 4113),
-    "pcp": PaperColumn("pcp", {5: 875}),
+_SECONDS: dict[str, tuple[float | None, ...]] = {
+    "trpca": (7, 99, 64, 114, 119),
+    "trpca(.5)": (13, 61, 78, 62, 92),
+    "orpca": (3659, 8151, 2797, 4138, 6371),
+    "orpca(.5)": (3450, 13852, 3726, 3153, 8508),
+    "hrpca": (45990, 50491, 72009, 67174, 96954),
+    "hrpca(.5)": (48603, 56090, 77344, 90931, 106782),
+    "outlier-pursuit": (None, None, 232667, None, None),
+    "robust-subspace": (1078, 730, 3615, 4230, 4113),
+    "pcp": (None, None, 875, None, None),
 }
-"""By the names of entries of a comparison, in the paper's order."""
+PAPER_TIMES = {
+    name: {k: each for k, each in zip(PAPER_KS, seconds, strict=True) if each is not None}
+    for name, seconds in _SECONDS.items()
+}
+"""Its seconds by k, by the names of entries of a comparison, in the paper's order."""
 
 
 OTHERS = "others"

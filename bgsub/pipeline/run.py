@@ -331,7 +331,7 @@ def _learned(
     with watch.stage("decode"):
         fitted = None if fits else inputs.fitted_at_most(options)
         store = FrameStore(source, plan, progress=progress, fitted=fitted, **kept)
-    with store:
+    with contextlib.closing(store):
         fit = scores = None
         if fits:
             from bgsub.fit.frame_fit import fit_frames

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import Fit, Floats, Space, inverse_roots
+from bgsub.robustpca.spaces import Fit, Floats, Space, inverse_roots, residuals
 
 # Squared lengths below this share of what they could have been are rounding noise.
 _NOISE = 64 * float(np.finfo(float).eps)
@@ -38,16 +38,6 @@ class Descent:
     converged: bool
     """Whether it fell by less than the tolerance in the end."""
 
-    @property
-    def objective(self) -> float:
-        """The last objective."""
-        return self.objectives[-1]
-
-    @property
-    def n_iter(self) -> int:
-        """Iterations done."""
-        return len(self.objectives) - 1
-
 
 def descend(
     space: Space, starts: Floats, n_support: int, *, tol: float = 1e-5, max_iter: int = 1000
@@ -60,8 +50,7 @@ def descend(
     n_restarts = starts.shape[0]
     state = _State(space, n_restarts)
     scores = np.ascontiguousarray(np.swapaxes(starts, 1, 2))
-    residuals = state.residuals(scores)
-    support, objectives = _smallest_of_rows(residuals, n_support)
+    support, objectives = _smallest_of_rows(state.residuals(scores), n_support)
     histories = [[value] for value in objectives.tolist()]
     ended: dict[int, Descent] = {}
     running = np.arange(n_restarts)
@@ -70,8 +59,8 @@ def descend(
         scores = state.scores(projected, metric)
         state.centre_on(_smallest_of_rows(state.residuals(scores), n_support)[0])
         scores = state.scores(projected, metric)
-        residuals = state.residuals(scores)
-        support, objectives = _smallest_of_rows(residuals, n_support)
+        errors = state.residuals(scores)
+        support, objectives = _smallest_of_rows(errors, n_support)
         converged = np.empty(running.size, dtype=bool)
         for j, value in enumerate(objectives.tolist()):
             history = histories[running[j]]
@@ -79,7 +68,7 @@ def descend(
             history.append(value)
             if converged[j] or iteration == max_iter:
                 weights, B, Y = state.weights[j].copy(), basis[j].T.copy(), scores[j].T.copy()
-                fit = Fit(weights, B, Y, residuals[j].copy(), support[j].copy())
+                fit = Fit(weights, B, Y, errors[j].copy(), support[j].copy())
                 ended[int(running[j])] = Descent(fit, history, bool(converged[j]))
         if len(ended) == n_restarts:
             break
@@ -128,11 +117,11 @@ class _State:
     def residuals(self, scores: Floats) -> Floats:
         """r_i(m, U) = ‖x_i − m‖² − ‖Y_i‖², never below zero, shape (R, n)."""
         constant = np.einsum("rq,rq->r", self.weights, self._metric)
-        residuals = -2.0 * self._projected
-        residuals += self._space.squared_norms
-        residuals += constant[:, None]
-        residuals -= np.einsum("rkn,rkn->rn", scores, scores)
-        return np.maximum(residuals, 0.0, out=residuals)
+        errors = -2.0 * self._projected
+        errors += self._space.squared_norms
+        errors += constant[:, None]
+        errors -= np.einsum("rkn,rkn->rn", scores, scores)
+        return np.maximum(errors, 0.0, out=errors)
 
     def ascend(self, scores: Floats, support: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Orthonormal basis of the supergradient's span: B, FB and MB, each of shape (R, k, ·)."""
@@ -227,21 +216,16 @@ def algorithm1(
     """
     import scipy.linalg
 
-    def residuals() -> Floats:
-        centred = X - m
-        difference = centred - (centred @ U) @ U.T
-        return np.asarray(np.einsum("ij,ij->i", difference, difference))
-
     start = m = column_median(X)
-    r = residuals()
+    r = residuals(X, m, U.T)
     objectives = [float(np.sort(r)[:n_support].mean())]
     converged = False
     while not converged and len(objectives) <= max_iter:
         inside = X[smallest(r, n_support)] - m
         G = -inside.T @ (inside @ U)
         U = -scipy.linalg.polar(G)[0]
-        m = X[smallest(residuals(), n_support)].mean(axis=0)
-        r = residuals()
+        m = X[smallest(residuals(X, m, U.T), n_support)].mean(axis=0)
+        r = residuals(X, m, U.T)
         objectives.append(float(np.sort(r)[:n_support].mean()))
         converged = objectives[-2] - objectives[-1] <= tol * objectives[-2]
     support = smallest(r, n_support)

@@ -99,9 +99,9 @@ def find_copies(K: NDArray[np.float64], rounding: float) -> NDArray[np.int64] | 
     """Return labels of the rows, shape (n,), equal for copies of one; None where none is frozen.
 
     A codec freezes a picture, noise and all: most rows differ from the one before by less than
-    their rounding does (`rounding`, squared), none by six times that, until there is a jump. What
-    strays from its middle by a fifth of the way to the nearest other such picture, or by 24 times
-    the rounding (two grey levels), moves slowly instead; without another picture, by the rounding.
+    their `rounding` does (squared), none by six times that, until there is a jump. What strays from
+    its middle by a fifth of the way to the nearest other such picture, or by 24 times the rounding
+    (two grey levels), moves slowly instead; without another picture, by the rounding.
     """
     n, squares = len(K), K.diagonal()
     steps = squares[1:] + squares[:-1] - 2.0 * K.diagonal(1)
@@ -148,11 +148,10 @@ def gram_matrix(
 ) -> Gram:
     """Compute the Gram matrix of the median-centred rows of X, which is never copied as a whole.
 
-    Exact for uint8, products in float64 for float32 and float64. The result does not depend on the
-    threads (None is as many as a matrix product would take): sums of integers are exact, and those
-    of others are added in one order. `progress` is called with the columns done and p after each
-    block; the share of K of the stretches of columns `apart`, in order, is summed too, at no cost.
-    ValueError for NaN or infinite entries.
+    Exact for uint8, products in float64 for others, added in one order: the result does not depend
+    on the threads (None is as many as a matrix product would take). `progress` is called with the
+    columns done and p after each block; the share of K of the stretches of columns `apart`, in
+    order, is summed too, at no cost. ValueError for NaN or infinite entries.
 
     n²p/2 multiplications. Memory: 8n² bytes (twice that with a share), about 5·2²¹ for a block, and
     a tile's product for every thread.

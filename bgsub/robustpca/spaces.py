@@ -62,7 +62,7 @@ class Fit:
 
     @property
     def rank(self) -> int:
-        """Number of components that exist."""
+        """How many exist."""
         return int(self.alive.sum())
 
 
@@ -90,10 +90,7 @@ class RowSpace:
         """‖x_i − m₀‖², shape (n,)."""
 
     def project(self, C: Floats) -> Floats:
-        """K C, in C's order of memory: K is symmetric.
-
-        Rows without a weight cost nothing: a descent's are those outside of all supports.
-        """
+        """K C; rows without a weight cost nothing: a descent's are outside of all supports."""
         rows: Floats = C.T
         used = np.flatnonzero(C.any(axis=1))
         gathers = used.size <= _WORTH_GATHERING * self.n_samples
@@ -385,3 +382,12 @@ def centred_blocks(X: Any, center: NDArray[Any]) -> Iterator[tuple[slice, Floats
     """X − 1mᵀ in float64, a fresh block of rows at a time, with the rows that it holds."""
     for rows in row_blocks(*X.shape):
         yield rows, np.subtract(X[rows], center, dtype=np.float64)
+
+
+def residuals(X: NDArray[Any], center: Floats, components: Floats) -> Floats:
+    """Compute r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,), on the vectors themselves."""
+    errors = []
+    for _, block in centred_blocks(X, center):
+        rest = block - (block @ components.T) @ components
+        errors.append(np.einsum("ij,ij->i", rest, rest))
+    return np.concatenate(errors)

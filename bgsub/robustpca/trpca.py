@@ -178,10 +178,10 @@ class TRPCA(AffineEstimator):
 
     def _finish(self, space: Space, descents: list[Descent]) -> list[Fit]:
         """Keep the best start, reweight it, and set what does not need the pixels."""
-        self.objectives_ = np.array([descent.objective for descent in descents])
+        self.objectives_ = np.array([descent.objectives[-1] for descent in descents])
         best = descents[int(self.objectives_.argmin())]
-        self.objective_ = best.objective
-        self.n_iter_ = best.n_iter
+        self.objective_ = best.objectives[-1]
+        self.n_iter_ = len(best.objectives) - 1
         self.converged_ = best.converged
         if not best.converged:
             fall = 1 - best.objectives[-1] / best.objectives[-2]
@@ -244,12 +244,11 @@ def principal_axes(
 ) -> Fit:
     """Rotate components to the principal axes of the support's scores, largest variance first.
 
-    Signs are fixed so that the support's score of largest magnitude is positive. Components along
-    which the support does not vary are left out, and what they explained of other rows becomes part
-    of the residuals again. Scores that were formed around another point than the centre vary by the
-    rounding of the rows' distances to that point: ``squared_norms``, of shape (n,). Nor is there a
-    component that fewer than eight rows and their copies make vary: of so few, noise that copies
-    share cannot be told from what the scene does.
+    The support's score of largest magnitude is positive. Components along which the support does
+    not vary are left out, and what they explained of other rows becomes part of the residuals
+    again: up to the rounding of ``squared_norms``, (n,), the distances to the point around which
+    scores were formed. So are those that fewer than eight rows and their copies make vary: of so
+    few, noise that copies share cannot be told from what the scene does.
     """
     basis, scores = fit.basis[:, fit.alive], fit.scores[:, fit.alive]
     squares = np.einsum("nk,nk->n", scores, scores)

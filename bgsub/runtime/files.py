@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from bgsub.errors import InputError, OutputError, cannot_write
 
@@ -237,6 +237,19 @@ def read_json(
     except (KeyError, TypeError, ValueError, RecursionError, OverflowError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else error
         raise InputError(f"{path}: is no {what} ({reason}){advice}") from error
+
+
+@contextlib.contextmanager
+def open_csv(path: Path, otherwise: str) -> Iterator[IO[str]]:
+    """Open a CSV file for reading; InputError, which says `otherwise` what it is, if it is none."""
+    check_plain(path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: {otherwise} ({error})") from error
 
 
 def write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:

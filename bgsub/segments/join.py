@@ -6,6 +6,7 @@ import csv
 import math
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import chain, islice
@@ -293,7 +294,7 @@ def join_objects(
     `area` is what was looked at; `end_s` is the time of the film's last frame, with objects or not.
     """
     numbers = _TrackNumbers(options.max_gap_s)
-    with ObjectTables(folder, area, options) as tables:
+    with closing(ObjectTables(folder, area, options)) as tables:
         for path in parts:
             frames = read_frames(path)
             early: list[list[Observation]] = []

@@ -28,10 +28,7 @@ class PlaceOptions(Declared):
         None, File(), "File of named regions, as for bgsub run.", metavar="JSON"
     )
     region: str | None = _events(
-        None,
-        Text(),
-        "Count only objects in the region of this name in --regions.",
-        metavar="NAME",
+        None, Text(), "Count only objects in the region of this name in --regions.", metavar="NAME"
     )
     ignore: str | None = _events(
         None,
@@ -60,9 +57,7 @@ class ListingOptions(Declared):
     )
     min_length: int = _events(1, Integer(1), "Leave out events of fewer than N frames.")
     merge_gap: float = _events(
-        1.0,
-        Duration(zero=True),
-        "Join events with at most this time between them.",
+        1.0, Duration(zero=True), "Join events with at most this time between them."
     )
     by: Literal["event", "track", "region"] = _events(
         "event",

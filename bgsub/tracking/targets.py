@@ -50,10 +50,9 @@ areas and grey levels between colours."""
 
 
 class Motion:
-    """Centre and velocity of an object by a Kalman filter.
+    """Centre and velocity of an object by a Kalman filter; `size` scales both noises, in pixels.
 
     The state of an axis is (p, v) with the covariance [[a, b], [b, c]], which both axes share.
-    `x`, `y` are the first measured centre and `size` the scale of both noises, in pixels.
     """
 
     def __init__(self, x: float, y: float, size: float) -> None:
@@ -108,8 +107,7 @@ class Appearance:
         """Find the object at most `reach` pixels from a place, in a region of a box.
 
         Returns the centre of its box, and how alike the place is, from 0 to 1; None where no place
-        shows it, because something is before it. O(patch · places), the patch being reduced to
-        40,000 pixels at most.
+        shows it, because something is before it.
         """
         height, width = self._inside.shape
         across = _places(center[0], width, reach, within[::2], picture.shape[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import cv2
 import numpy as np
@@ -81,7 +82,7 @@ def follow(folder, disturb, n, seed, offset=0):
     """Write the tables of a film, and give what was found and which tracks are walkers."""
     folder.mkdir()
     walkers = []
-    with ObjectRecorder(folder, VIEW, rate=RATE) as recorder:
+    with closing(ObjectRecorder(folder, VIEW, rate=RATE)) as recorder:
         for i, (mask, centre) in enumerate(film(disturb, n, seed, offset), start=1):
             walkers.append(centre)
             recorder.add(i, i / RATE, recorder.detect(mask))

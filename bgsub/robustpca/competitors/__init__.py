@@ -70,8 +70,7 @@ class MethodInfo:
         module, name = self.estimator.split(":")
         kind: Any = getattr(importlib.import_module(f"bgsub.robustpca.{module}"), name)
         told = {own: getattr(given, setting) for own, setting in self.takes.items()}
-        estimator: Estimator = kind(given.k, **told)
-        return estimator
+        return kind(given.k, **told)  # type: ignore[no-any-return]
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -85,8 +84,7 @@ def _row_bytes(n: int, p: int, k: int) -> int:
 
 def _online_bytes(n: int, p: int, k: int) -> int:
     """A window of rows, and the fit of it."""
-    window = min(n, 500)
-    return window * p + _row_bytes(window, p, k)
+    return min(n, 500) * p + _row_bytes(min(n, 500), p, k)
 
 
 def _pcp_bytes(n: int, p: int, k: int) -> int:
@@ -101,7 +99,7 @@ def _robust_subspace_bytes(n: int, p: int, k: int) -> int:
     return gram + 8 * (4 * k + 6) * (n + p) + 8 * n * k * k + 8 * 4 * max(1 << 19, 64 * n)
 
 
-_METHODS = (
+_ALL = (
     MethodInfo(
         name="trpca",
         paper="Podosinnikova, Setzer, Hein 2014",
@@ -176,23 +174,22 @@ _METHODS = (
         memory_bytes=_robust_subspace_bytes,
         needs_pixels=True,
     ),
+    # For streams: each frame is seen by a fit to those before it.
+    MethodInfo(
+        name="online",
+        paper="Podosinnikova, Setzer, Hein 2014, of a sliding window",
+        outlier_model="up to half of the last 500 frames, whole",
+        parameters="k, t (--support-fraction; reweighted without)",
+        cost="O(500·p) a frame, O(500²k) an iteration every 50 frames",
+        estimator="online:OnlineTRPCA",
+        takes=_same("support_fraction", "reweight", "random_state"),
+        memory_bytes=_online_bytes,
+        needs_pixels=True,
+    ),
 )
 
-METHODS: dict[str, MethodInfo] = {method.name: method for method in _METHODS}
-"""Every method by its name, TRPCA first."""
+COMPARED = {method.name: method for method in _ALL}
+"""Every method that a comparison can have, by its name, TRPCA first."""
 
-_ONLINE = MethodInfo(
-    name="online",
-    paper="Podosinnikova, Setzer, Hein 2014, of a sliding window",
-    outlier_model="up to half of the last 500 frames, whole",
-    parameters="k, t (--support-fraction; reweighted without)",
-    cost="O(500·p) a frame, O(500²k) an iteration every 50 frames",
-    estimator="online:OnlineTRPCA",
-    takes=_same("support_fraction", "reweight", "random_state"),
-    memory_bytes=_online_bytes,
-    needs_pixels=True,
-)
-"""A method for streams: each frame is seen by a fit to those before it."""
-
-COMPARED = {**METHODS, _ONLINE.name: _ONLINE}
-"""Every method that a comparison can have, by its name."""
+METHODS = {name: method for name, method in COMPARED.items() if name != "online"}
+"""Every method that a run can have."""

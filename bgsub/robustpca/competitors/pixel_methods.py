@@ -64,27 +64,22 @@ class PixelMethod(AffineEstimator):
         reader = as_columns(self._training_matrix(X))
         dtype = np.float64 if reader.dtype == np.float64 else np.float32
         center, components = self._fit_pixels(reader, dtype)
+        center = center.astype(np.float64)
         components = orthonormal_rows(components.astype(np.float64).T)
-        fit = _pixel_fit(reader, center.astype(np.float64), components, self.n_components)
+        (n, p), rank = reader.shape, len(components)
+        scores, squares = np.zeros((n, self.n_components)), np.zeros(n)
+        for part in _column_blocks(n, p):
+            block = reader.columns(part.start, part.stop)
+            rows = np.subtract(block, center[part], dtype=np.float64)
+            squares += np.einsum("ij,ij->i", rows, rows)
+            scores[:, :rank] += rows @ components[:, part].T
+        residuals = np.maximum(squares - np.einsum("nk,nk->n", scores, scores), 0.0)
+        basis = np.pad(components.T, ((0, 0), (0, self.n_components - rank)))
+        fit = Fit(center, basis, scores, residuals, np.ones(n, dtype=bool))
         self._set_fit(fit)
-        self._set_pixels([(center.astype(np.float64), components)])
+        self._set_pixels([(center, components)])
         self._set_outlier_scores(fit)
         return self
-
-
-def _pixel_fit(reader: ColumnReader, center: Floats, components: Floats, n_components: int) -> Fit:
-    """Scores and residuals of every row, in one pass over the columns; O(npk) operations."""
-    n, p = reader.shape
-    scores = np.zeros((n, n_components))
-    squares = np.zeros(n)
-    for part in _column_blocks(n, p):
-        rows = np.subtract(reader.columns(part.start, part.stop), center[part], dtype=np.float64)
-        squares += np.einsum("ij,ij->i", rows, rows)
-        scores[:, : len(components)] += rows @ components[:, part].T
-    residuals = np.maximum(squares - np.einsum("nk,nk->n", scores, scores), 0.0)
-    basis = np.zeros((p, n_components))
-    basis[:, : len(components)] = components.T
-    return Fit(center, basis, scores, residuals, np.ones(n, dtype=bool))
 
 
 @dataclass(eq=False, repr=False)
@@ -189,9 +184,13 @@ class _Pursuit:
     def iterate(self) -> float:
         """One iteration; returns the larger of the primal and a tenth of the dual residual."""
         mu, dtype = self._mu, self._dtype
-        self._shrink(mu)
+        eigenvalues, vectors = np.linalg.eigh(self._gram)
+        lengths = np.sqrt(np.maximum(eigenvalues, 0.0))[::-1]  # singular values of Z
+        kept = lengths * mu > 1.0
+        self.left, lengths = vectors[:, ::-1][:, kept], lengths[kept]
+        self.lengths = lengths - 1.0 / mu
         left = self.left.astype(dtype)
-        shrunk = left * (1.0 - dtype(1.0) / (mu * self._lengths_of_Z)).astype(dtype)
+        shrunk = left * (1.0 - dtype(1.0) / (mu * lengths)).astype(dtype)
         right = np.empty((left.shape[1], self._reader.shape[1]), dtype=dtype)
         following = self._next_penalty()
         gram, squares = np.zeros_like(self._gram), np.zeros(3)
@@ -212,7 +211,7 @@ class _Pursuit:
             squares += [float(np.vdot(each, each)) for each in (rest - L, new - S, Y)]
             rest += Y * dtype(1.0 / following)
             gram += _product(rest)
-        self.right = right / self._lengths_of_Z[:, None].astype(dtype)
+        self.right = right / lengths[:, None].astype(dtype)
         self._gram, self._previous, self._mu = gram, mu, following
         primal, dual, length = np.sqrt(squares)
         self._primal = float(primal) / self._length
@@ -245,14 +244,6 @@ class _Pursuit:
         """Y, which is μW cut off at ±λ."""
         Y = W * self._dtype(mu)
         return np.asarray(np.clip(Y, -self._lam, self._lam, out=Y))
-
-    def _shrink(self, mu: float) -> None:
-        """Left singular vectors of Z, and the singular values lowered by 1/μ."""
-        squares, vectors = np.linalg.eigh(self._gram)
-        lengths = np.sqrt(np.maximum(squares, 0.0))[::-1]
-        kept = lengths * mu > 1.0
-        self.left, self._lengths_of_Z = vectors[:, ::-1][:, kept], lengths[kept]
-        self.lengths = self._lengths_of_Z - 1.0 / mu
 
 
 def _product(block: NDArray[Any]) -> Floats:
@@ -384,14 +375,11 @@ class _Learning:
             normal += W @ _pairs(U)
             moments += np.multiply(W, E, out=W) @ U
         self._coefficients += _solve(normal, moments)
-        self._orthonormalise()
-        return objective
-
-    def _orthonormalise(self) -> None:
-        """Keep the regressions well-conditioned: orthonormal components, the same product CU."""
+        # To keep the regressions well-conditioned: orthonormal components, the same product CU.
         Q, R = scipy.linalg.qr(self._components.T, mode="economic", check_finite=False)
         self._components = np.ascontiguousarray(Q.T)
         self._coefficients = self._coefficients @ R.T
+        return objective
 
     def principal(self) -> tuple[Floats, Floats, Floats]:
         """Centre, components along the principal axes of the coefficients, coefficients."""

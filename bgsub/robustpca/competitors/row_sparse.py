@@ -148,9 +148,15 @@ class _Path:
             return residual
         for _ in range(max(max_iter, 1)):
             before = np.minimum(self.distances, half)
-            self.axes, self.center = _weighted_step(
-                self.points, self.axes, half / np.maximum(self.distances, half)
-            )
+            weights = half / np.maximum(self.distances, half)
+            self.center = weights @ self.points / weights.sum()
+            rows = (self.points - self.center) * np.sqrt(weights)[:, None]
+            # A Rayleigh-Ritz step of the weighted scatter matrix on the span of the axes and their
+            # image, which holds the axes themselves: the first k of the new ones explain no less.
+            both = np.column_stack([self.axes, rows.T @ (rows @ self.axes)])
+            basis = scipy.linalg.qr(both, mode="economic", check_finite=False)[0]
+            turn = scipy.linalg.svd(rows @ basis, full_matrices=False, check_finite=False)[2]
+            self.axes = basis @ turn[: self.axes.shape[1]].T
             self.distances = distances(self.points, self.center, self.leading)
             self.n_iter += 1
             change = float(np.abs(np.minimum(self.distances, half) - before).max())
@@ -158,19 +164,6 @@ class _Path:
             if residual <= tol:
                 break
         return residual
-
-
-def _weighted_step(points: Floats, axes: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Rayleigh-Ritz step of the weighted scatter matrix on the span of the axes and their image.
-
-    The span holds the axes themselves, so the first k of the new ones explain no less.
-    """
-    center = weights @ points / weights.sum()
-    rows = (points - center) * np.sqrt(weights)[:, None]
-    image = rows.T @ (rows @ axes)
-    basis = scipy.linalg.qr(np.column_stack([axes, image]), mode="economic", check_finite=False)[0]
-    _, _, turn = scipy.linalg.svd(rows @ basis, full_matrices=False, check_finite=False)
-    return basis @ turn[: axes.shape[1]].T, center
 
 
 @dataclass(eq=False, repr=False)
@@ -297,7 +290,11 @@ class _Decomposition:
         residual = 0.0
         if lam >= self.largest_lambda:
             # The product of the singular vectors of M is a multiplier for C = 0: L = M is optimal.
-            self._set_low_rank(self._M)
+            _, lengths, axes = np.linalg.svd(self._M, full_matrices=False)
+            kept = lengths > lengths.max(initial=0.0) * _RANK_TOLERANCE
+            self.lengths, self.axes, self.rank = lengths[kept], axes[kept].T, int(kept.sum())
+            self.outliers = np.zeros(len(self._M), dtype=bool)
+            self.objective = float(lengths.sum())
             return residual
         for iteration in range(1, max_iter + 1):
             primal, dual = self._step()
@@ -308,13 +305,6 @@ class _Decomposition:
             if iteration % _BALANCE_EVERY == 0 and iteration <= _BALANCE_UNTIL:
                 self._beta *= 2.0 if primal > 5 * dual else 0.5 if dual > 5 * primal else 1.0
         return residual
-
-    def _set_low_rank(self, L: Floats) -> None:
-        _, lengths, axes = np.linalg.svd(L, full_matrices=False)
-        kept = lengths > lengths.max(initial=0.0) * _RANK_TOLERANCE
-        self.lengths, self.axes, self.rank = lengths[kept], axes[kept].T, int(kept.sum())
-        self.outliers = np.zeros(len(L), dtype=bool)
-        self.objective = float(lengths.sum())
 
     def _step(self) -> tuple[float, float]:
         M, beta = self._M, self._beta
