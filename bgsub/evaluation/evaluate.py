@@ -99,8 +99,7 @@ def evaluate(
 class SequenceScore:
     """Masks and truth of one sequence, matched, and the result once `score` has read them.
 
-    `frames` are those of which a pixel is scored, `worst` those with the largest share of wrong
-    pixels, the worst first. Pixels are foreground from `threshold` on; only scores have a `curve`.
+    Of `worst` frames the worst is first. Pixels are foreground from `threshold` on.
     """
 
     def __init__(self, pair: Pair, options: EvaluationOptions, progress: ProgressCallback) -> None:

@@ -1,7 +1,6 @@
 """Read masks, scores and ground truth by frame number, and find which belong together.
 
-Unlike a `FrameSource`, what reads them here keeps 16-bit values, knows the numbers in file names,
-and lets no picture that is asked for be missing.
+Unlike a `FrameSource`, readers keep 16 bits, know numbers in names, and miss no picture.
 """
 
 from __future__ import annotations
@@ -338,7 +337,7 @@ def _find_roi(root: Path) -> tuple[NDArray[np.bool_] | None, str, tuple[str, ...
 
 
 def classify(image: Image, label: str, threshold: float | None = None) -> NDArray[np.uint8]:
-    """Return `BACKGROUND`, `FOREGROUND` or `UNSCORED` for each pixel of ground truth, uint8.
+    """Return `BACKGROUND`, `FOREGROUND` or `UNSCORED` for each pixel of ground truth.
 
     With a threshold all pixels are scored, without one by `_LEVELS`; an error has the label.
     """

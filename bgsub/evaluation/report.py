@@ -175,8 +175,7 @@ Picture = NDArray[np.uint8]
 def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, title: str) -> Picture:
     """Draw which pixels of a mask are wrong, beside the frame where it is known, in OpenCV's order.
 
-    On the right true positives are white, false ones vermillion and false negatives sky blue, each
-    pixel enlarged to a square where frames are small; below is a legend. The title is ASCII.
+    On the right pixels have the colours of `PALETTE`, enlarged if small; the title is ASCII.
     """
     panels = [PALETTE[verdicts]]
     if frame is not None and frame.shape[:2] == verdicts.shape:

@@ -277,9 +277,8 @@ def write_clips(
 ) -> list[str]:
     """Write a clip for each stretch, none of which overlap, and clips.csv; return the names.
 
-    Encoded clips are exact to the frame, and `painter` draws on them; copied ones have the film's
-    packets from the key frame before the stretch on. InputError if the film is gone, or is no video
-    file and packets are asked for.
+    Encoded clips are exact to the frame; copied ones begin with the key frame before. InputError if
+    the film is gone, or is no video file and packets are asked for.
     """
     stretches = open_film(run, numbered=painter is not None and painter.needs_numbers)
     source, names = stretches.source, clip_names(spans)

@@ -34,10 +34,7 @@ _LARGE = 2**31  # bytes from which a stack is a BigTIFF, which not every program
 
 
 def write_via(run: RunData, path: Path) -> None:
-    """Write a VIA-tracks CSV file, as `movement` reads it: a row a box, frames counted from 0.
-
-    Images that are the film go by their own names.
-    """
+    """Write a VIA-tracks CSV file, as `movement` reads it: a row a box, frames counted from 0."""
     rows: list[Sequence[object]] = [_VIA_COLUMNS]
     for frame, objects in run.by_frame().items():
         name = run.images[frame - 1] if run.images else f"{run.stem}.{frame - 1:08d}.png"
@@ -64,8 +61,8 @@ def write_mot(run: RunData, path: Path) -> None:
 def write_cvat(run: RunData, path: Path) -> None:
     """Write CVAT's XML 1.1 for videos; each box is a key frame, since an import keeps no others.
 
-    After its last frame a track ends with a box that is ``outside``, as CVAT marks it; so does one
-    before each gap. Frames that the run left out, as with --every, are no gap: CVAT interpolates.
+    A track ends with a box that is ``outside``, and so does one before each gap. Frames that the
+    run left out, as with --every, are no gap: CVAT interpolates.
     """
     following = dict(pairwise(run.looked_at))
 
@@ -344,8 +341,7 @@ FORMATS: dict[str, Callable[[RunData, Path], None]] = {
 def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
     """Write a run's objects or events in one of the `FORMATS`, to a file or, for YOLO, a folder.
 
-    With `force`, a plain file of that name is replaced; a folder never is. Nothing is left by an
-    OutputError. InputError or UsageError if the run lacks what the format shows, or it cannot.
+    With `force`, a plain file is replaced; a folder never is. An OutputError leaves nothing.
     """
     check_free(path, force=force, plain=True)
     try:

@@ -184,10 +184,7 @@ def check_rank(
 
 @dataclass(frozen=True, eq=False)
 class FittedFrames:
-    """Errors of frames, location and scale of the ordinary √r, robust z-scores relative to these.
-
-    A background is the centre and the coefficients of its frame times the components.
-    """
+    """Errors of frames, location and scale of the ordinary √r, robust z-scores, coefficients."""
 
     errors: Floats
     location: float
@@ -223,10 +220,7 @@ def background_coefficients(estimator: Any) -> Floats:
 
 
 def truncated(estimator: Any, k: int) -> FittedFrames:
-    """Return what a fit with the first k components alone says, for methods whose fits are nested.
-
-    Leaving out components adds their squared scores to the errors.
-    """
+    """Return what a nested fit with the first k components says; others' scores become errors."""
     scores = estimator.scores_
     errors = estimator.errors_ + (scores[:, k:] ** 2).sum(axis=1)
     fit = Fit(np.zeros(1), np.zeros((1, k)), scores[:, :k], errors, estimator.support_)

@@ -198,7 +198,7 @@ class Plan:
     """How a run keeps to its memory limit: peak memory expected and allowed, in bytes.
 
     An input may have more frames than it says: `most_fitted` of them are fitted and `most_frames`
-    read at most. Where there was nothing to choose there is no reason.
+    read at most.
     """
 
     storage: Storage

@@ -135,9 +135,8 @@ def write_csv(table: ErrorTable, path: Path) -> None:
 def read_csv(path: Path) -> ErrorTable:
     """Read an errors.csv; InputError names the line and what is wrong with it.
 
-    The file holds no scene change. The cut-off is the default where the column `outlier` agrees
-    with it, else one that separates the marked frames from the others; where none does, for
-    somebody has edited the file, the marks are kept as `marked`.
+    The cut-off is the default, or else one that separates the marked frames from the others; where
+    none does, for somebody has edited the file, the marks are kept as `marked`.
     """
     with open_csv(path, "no errors.csv of bgsub, not even a CSV text file") as file:
         columns = _parse(csv.reader(file, strict=True), path)

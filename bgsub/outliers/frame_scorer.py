@@ -71,9 +71,9 @@ def window_sizes(height: int, width: int) -> list[tuple[int, int]]:
 class Window:
     """What windows of one size, at every pixel of the picture shrunk by a factor, usually show.
 
-    Median and spread, (h // factor, w // factor), are those of the mean of |residual| / noise in
-    each window in clean frames. Of what exceeds the median, in spreads, `restless` is the usual
-    80 % quantile over a picture, and `level` that of the highest in a picture.
+    Median and spread, (h // factor, w // factor), are of the mean of |residual| / noise in clean
+    frames. Of what exceeds the median, in spreads, `restless` is the usual 80 % quantile over a
+    picture, and `level` that of the highest in a picture.
     """
 
     side: int
@@ -88,10 +88,9 @@ class Window:
 class FrameScorer:
     """Scores of frames against a scene, shrunk to (h, w).
 
-    `noise`, (h, w), is the standard deviation of the residual in grey levels; `usual_noise` the
-    usual median over a picture of |residual| / noise. `level` is that of √r in the frame's own
-    light and noise, `place_level` that of the highest score of all windows, which is exceeded more
-    often than that of any one.
+    `noise` is the standard deviation of the residual in grey levels, `usual_noise` the usual median
+    over a picture of |residual| / noise, `level` that of √r, and `place_level` that of the highest
+    score of all windows, which is exceeded more often than that of any one.
     """
 
     light: OwnLight
@@ -115,8 +114,7 @@ class FrameScorer:
         """Share of the noise in the uncertainty of every pixel of m frames, (m, h, w).
 
         Components follow cloth and leaves to first order, as far as these moved in the fitted
-        frames. How far off they are in a gust cannot be learned from frames at rest; but how far a
-        frame has moved its coefficients tell, which a visitor does not pull at.
+        frames. How far a frame moved in a gust its coefficients tell, which no visitor pulls at.
         """
         shares, squares = self.light.moved(changes), np.square(self.noise, dtype=np.float64)
         for one in shares:
@@ -169,10 +167,7 @@ class FrameScorer:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], light: OwnLight) -> FrameScorer:
-        """Make a scorer of what `arrays` gave, and of the scene's light.
-
-        ValueError names an array of another shape, not finite, or beyond what frames measure.
-        """
+        """Make a scorer of what `arrays` gave; ValueError names an array that no scorer gives."""
         shape = light.center.shape
         sizes = window_sizes(shape[0], shape[1])
         shapes = [(shape[0] // factor, shape[1] // factor) for _, factor in sizes]
@@ -299,10 +294,9 @@ def windowed(deviations: Singles, side: int, factor: int) -> Singles:
 
 
 def excess(means: Singles, window: Window) -> Singles:
-    """How far every window lies above its usual mean, in spreads, without the margin.
+    """How far every window of pictures lies above its usual mean, in spreads, (m, h, w).
 
-    Of some pictures, shape (m, h, w). In the margin windows are half mirrored; in a tiny picture
-    there is none.
+    Without the margin, in which windows are half mirrored; in a tiny picture there is none.
     """
     width = _MARGIN // window.factor
     cut = tuple(

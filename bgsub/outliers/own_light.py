@@ -127,10 +127,7 @@ class OwnLight:
         self._chosen_center = center.ravel()[self.chosen]
 
     def regress(self, pictures: Singles, coefficients: Singles) -> Singles:
-        """Find the light of m frames: multiples of gain, offset, shift and components, (m, 4 + k).
-
-        The coefficients, (m, k), are those of the fit, which are corrected.
-        """
+        """Find the light of m frames: multiples of gain, offset, shift, components, (m, 4 + k)."""
         fitted = np.pad(coefficients, ((0, 0), (len(self._terms) - coefficients.shape[1], 0)))
         difference = pictures.reshape(len(pictures), -1)[:, self.chosen] - self._chosen_center
         difference -= fitted @ self._terms
@@ -143,10 +140,7 @@ class OwnLight:
         return background
 
     def moved(self, changes: Singles) -> Singles:
-        """How far the components move every pixel of m frames from the centre, (m, h, w).
-
-        In grey levels, apart from a gain and an offset of the whole picture.
-        """
+        """How far the components move every pixel of m frames, but for gain and offset."""
         moved = np.abs(changes[:, 4:] @ self._movements)
         return np.asarray(moved.reshape(-1, *self.center.shape), dtype=np.float32)
 

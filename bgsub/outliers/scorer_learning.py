@@ -47,8 +47,7 @@ _TENTH_SCORE = 1.2816  # standard deviations that a tenth of normal values excee
 class FrameWeights:
     """Weights w (n,) and B (n, k) of the fitted frames, m = Σ w_j x_j and U = Σ B_j x_j.
 
-    The coefficients, (n, k), are those of the frames' backgrounds; the support, (n,), are frames
-    that show the background; copies are those of `bgsub.robustpca.gram.Gram`.
+    Coefficients, (n, k), are of their backgrounds; the support, (n,), shows the background.
     """
 
     weights: Floats
@@ -66,9 +65,8 @@ class FrameWeights:
 class ScorerLearner:
     """Learn a `FrameScorer` from fitted frames, as they pass by.
 
-    Pictures are shrunk to about 320×240; of at most 192 clean frames they are kept
-    (`bgsub.outliers.frame_scorer.scorer_bytes` counts the memory). After `finish`, `measured` is
-    what `FrameScorer.measure_frames` gives for these, (n, 1 + windows), and NaN for others.
+    At most 192 clean ones are kept, shrunk. After `finish`, `measured` is what
+    `FrameScorer.measure_frames` gives for these, (n, 1 + windows), and NaN for others.
     """
 
     def __init__(
@@ -142,10 +140,7 @@ class ScorerLearner:
     def _with_places(
         self, start: FrameScorer, changes: Singles, left_out: Singles, deviations: Singles
     ) -> tuple[FrameScorer, list[float]]:
-        """Add the noise of every pixel, and what is usual in windows around it.
-
-        Writes the deviations of some frames, and returns their √r too.
-        """
+        """Add the noise of every pixel, and what is usual in windows around it; return some √r."""
 
         def own(scorer: FrameScorer, i: int) -> float:
             one = self._noisy[[i]]

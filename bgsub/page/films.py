@@ -55,10 +55,9 @@ _MOST_RUNS = 256  # evenly spaced runs up to which integers are packed as such
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """A video, and when those of its pictures that are meant are shown.
+    """A video, and when those of its pictures that are meant are shown, in units of `base` seconds.
 
-    In units of `base` seconds: the `stamps` increase, `start` is that of the file's first picture,
-    from which browsers count, and `shortest` the shortest time for which a picture is shown.
+    `start` is the stamp of the file's first picture, from which browsers count.
     """
 
     path: Path

@@ -139,8 +139,8 @@ def frames_shown(
 ) -> NDArray[np.int64]:
     """Return the places, about `most`, whose values a page holds: no peak and no dip is lost.
 
-    All, or of every stretch of equal length those of the lowest and the highest value of every
-    curve, and of `always` at least the first and last of each stretch of them.
+    All, or of stretches of equal length those of the lowest and the highest value of every curve,
+    and of `always` at least the first and last of each stretch of them.
     """
     n = always.size
     if n <= most:

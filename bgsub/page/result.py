@@ -180,13 +180,7 @@ def frames_used(manifest: Mapping[str, Any]) -> list[int]:
 
 
 def headline(manifest: Mapping[str, Any]) -> str:
-    """Return in a sentence what was found.
-
-    Examples
-    --------
-    >>> headline({"findings": ["2 of 9 frames stand out", "3 objects in 1 event"]})
-    '2 of 9 frames stand out; 3 objects in 1 event.'
-    """
+    """Return in a sentence what was found."""
     findings = [str(each) for each in manifest.get("findings") or []]
     text = "; ".join(findings) or "the run says of nothing that it was found"
     return f"{text[:1].upper()}{text[1:]}."

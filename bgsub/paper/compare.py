@@ -1,6 +1,6 @@
 """Fit methods to the same frames, one after another in a process of its own.
 
-The frames lie in a temporary file without a name: no kill leaves it, and the child process maps it.
+The frames lie in a temporary file without a name: no kill leaves it, and the child maps it.
 """
 
 from __future__ import annotations
@@ -113,10 +113,7 @@ def write_frames(
     most: int = AUTO_FIT_FRAMES,
     seed: int = 0,
 ) -> FrameFile:
-    """Write the luma of an input's frames, or of a sample of `most` of them, to a temporary file.
-
-    An input that may be longer, or does not know its length, is decoded twice.
-    """
+    """Write the luma of frames, or of a sample of `most`, decoded twice, to a temporary file."""
     expected = source.frames_estimate
     wanted: set[int] | None = None
     total = 0
@@ -170,10 +167,9 @@ def write_frames(
 def fit_stream(
     estimator: OnlineTRPCA, X: NDArray[Any], rows: tuple[int, ...]
 ) -> tuple[FittedFrames, Floats, int, bool]:
-    """Fit a stream that begins with a whole window.
+    """Fit a stream that begins with a whole window; each frame as the fit saw that took it in.
 
-    Returns errors and backgrounds of some frames, each by the fit that took it in (location and
-    scale are those of the last one), the iterations of all fits and whether every one converged.
+    Returns also the backgrounds of some, all iterations, and whether every fit converged.
     """
     edges = [0, *range(min(estimator.window, len(X)), len(X), estimator.refresh), len(X)]
     parts: list[FittedFrames] = []

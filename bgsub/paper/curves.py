@@ -1,7 +1,6 @@
 """Run the experiments on data of which it is known what is true: synthetic data and digits.
 
-Measured is how good a centre and components are, and how well errors separate outliers. In all of
-them r_i(m, U) = ‖(UUᵀ − I)(x_i − m)‖² is the reconstruction error of an observation.
+r_i(m, U) = ‖(UUᵀ − I)(x_i − m)‖² is the reconstruction error of an observation.
 """
 
 from __future__ import annotations
@@ -55,11 +54,7 @@ def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
 
 
 def auc(errors: NDArray[Any], outliers: NDArray[np.bool_]) -> float:
-    """Compute the area under the receiver operating characteristic of errors as outlier scores.
-
-    P(r_o > r_i) + ½ P(r_o = r_i) for a random outlier o and a random true observation i; 0.5 for a
-    score that knows nothing.
-    """
+    """Compute P(r_o > r_i) + ½ P(r_o = r_i) for a random outlier o and true observation i."""
     true, outlying = np.sort(errors[~outliers]), errors[outliers]
     below = np.searchsorted(true, outlying) + np.searchsorted(true, outlying, side="right")
     return float(below.sum() / 2 / (len(outlying) * len(true)))
@@ -69,8 +64,7 @@ def average_precision(errors: NDArray[Any], outliers: NDArray[np.bool_]) -> floa
     """Compute the average precision of errors as outlier scores.
 
     Σ_j (R_j − R_(j−1)) P_j over the distinct errors in descending order, with P_j and R_j the
-    precision and recall of taking everything from the j-th up as an outlier; the share of outliers
-    for a score that knows nothing.
+    precision and recall of taking everything from the j-th up as an outlier.
     """
     order = np.argsort(errors)[::-1]
     values, found = errors[order], np.cumsum(outliers[order])
@@ -312,8 +306,7 @@ def _fit_all(
 ) -> list[dict[str, Any]]:
     """Fit every variant with every k to the data sets of every point; rows of a table.
 
-    The same seed gives the same numbers, but for the seconds: the matrix library runs on one
-    thread, and the seed of a data set does not depend on which others are drawn.
+    On one thread of the matrix library, so that the same seed gives the same numbers.
     """
     rows, count = [], 0
     with one_blas_thread():

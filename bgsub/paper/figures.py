@@ -43,10 +43,7 @@ _PICTURE_WIDTH, _LABEL_WIDTH = 2.0, 1.3
 
 
 def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") -> bytes:
-    """Draw the error of every frame, a panel a method; without results it says why.
-
-    Errors are root mean squares per pixel in grey levels. Known true outliers are shaded.
-    """
+    """Draw the error of every frame, a panel a method; known true outliers are shaded."""
     names = comparison.names
 
     def draw(figure: Figure) -> None:
@@ -120,10 +117,7 @@ def _scale(axes: Axes, comparison: Comparison) -> None:
 
 
 def render_decomposition(comparison: Comparison, *, plot_format: PlotFormat = "png") -> bytes:
-    """Draw frame, background and foreground of the chosen frames, a row a method.
-
-    The foreground is |x − x_b|, dark where it is large, on one scale for all methods.
-    """
+    """Draw frame, background and |foreground| of the chosen frames, a row a method."""
     methods, frames = comparison.names, len(comparison.chosen)
     height, width = comparison.pictures[0].shape
     top = _span(comparison)
@@ -194,10 +188,7 @@ def render_tre(
     columns: int = 2,
     plot_format: PlotFormat = "png",
 ) -> bytes:
-    """Draw tre over the share of outliers on logarithmic axes, a panel a title, a curve a variant.
-
-    Error bars are one standard deviation. What lies below the floor, down to 0, is drawn on it.
-    """
+    """Draw tre, with deviations, over the share of outliers, a panel a title, a curve a variant."""
     rows = -(-len(panels) // columns)
 
     def draw(figure: Figure) -> None:
@@ -276,8 +267,8 @@ def render_sheet(
 ) -> bytes:
     """Draw the chosen frames one below the other, each with its decompositions, four in a row.
 
-    ``own`` spreads every picture from its darkest to its brightest value, with a bar below it that
-    says which; ``common`` shows all on one scale. The foreground is x − x_b with its sign.
+    ``own`` spreads every picture over its values, with a bar that says which; ``common`` shows all
+    on one scale. The foreground is x − x_b with its sign.
     """
     height, width = comparison.pictures[0].shape
     names = comparison.names
@@ -352,10 +343,7 @@ def _limits(comparison: Comparison) -> tuple[float, float]:
 
 
 def render_times(comparison: Comparison, *, plot_format: PlotFormat = "png") -> bytes:
-    """Draw the seconds of every method over k on a logarithmic axis, and the paper's beside them.
-
-    Lines are solid for t = |T|, dashed for ⌈n/2⌉ and dash-dotted for what is neither.
-    """
+    """Draw the seconds of every method over k, and the paper's beside them."""
 
     def draw(figure: Figure) -> None:
         ours, theirs = figure.subplots(1, 2, sharey=True)
@@ -438,10 +426,7 @@ def time_rows(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def table_one(comparison: Comparison) -> tuple[list[str], list[dict[str, Any]]]:
-    """Arrange the seconds as the paper's Table 1: header, and a row for every k, ours and theirs.
-
-    Columns are the paper's nine in its order, and what else was fitted; ``lld(.5)`` beside ``lld``.
-    """
+    """Arrange the seconds as in the paper's Table 1: header, and rows for every k."""
     theirs = {PAPER_NAMES.get(name, name): seconds for name, seconds in PAPER_TIMES.items()}
     others = [_column(row) for row in comparison.rows if _column(row) not in theirs]
     # Where no truth is given, LLD runs with half of the frames alone: a column the paper has not.
@@ -468,10 +453,7 @@ _ROUNDING = 1e-9
 def tre_table(
     points: Sequence[Point], panel: Sequence[str]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Put the mean tre of each variant in a panel, that of these columns, into one row.
-
-    To two digits, 0 for what rounding leaves.
-    """
+    """Put the mean tre of each variant in a panel, that of these columns, into a row."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     shares = {point["share"]: f"λ = {point['share']:g}" for point in points}
     for point in points:

@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry(Settings):
-    """A method, of `bgsub.robustpca.competitors.COMPARED`, as it takes part in a comparison.
-
-    The variant tells it from other entries of the same method, such as ``(.5)``.
-    """
+    """A method of `COMPARED` as it takes part in a comparison; the variant tells it from others."""
 
     method: str
     variant: str = ""
@@ -301,8 +298,7 @@ class TimesOptions(CompareOptions):
     def entries(self, labels: NDArray[np.int8] | None) -> tuple[Entry, ...]:
         """List the columns of Table 1 that the methods make, then TRPCA as it is by default.
 
-        With t = |T| where there are labels, and with ⌈n/2⌉, named ``(.5)``. As in the table,
-        OPRPCA (LLD) has one column, for |T| if that is known.
+        With t = |T| where there are labels, and with ⌈n/2⌉, named ``(.5)``; OPRPCA (LLD) has one.
         """
         return tuple(
             entry for name in dict.fromkeys(self.methods) for entry in self._of(name, labels)

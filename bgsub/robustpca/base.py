@@ -19,10 +19,7 @@ from bgsub.runtime.threads import ThreadPool, import_each
 
 
 class AffineEstimator(Conventions):
-    """A centre and orthonormal components, fitted to the rows of a matrix.
-
-    Subclasses implement `_fit_space`; the fitted attributes are those of `TRPCA`.
-    """
+    """A centre and orthonormal components, fitted to the rows of a matrix by `_fit_space`."""
 
     n_components: int
     tol: float
@@ -199,10 +196,7 @@ def orthonormal_rows(U: Floats) -> Floats:
 def form_pixels(
     reader: ColumnReader, offset: NDArray[Any], fits: list[Fit], pool: ThreadPool
 ) -> list[tuple[Floats, Floats]]:
-    """Compute m = m₀ + X₀ᵀw (p,) and U = X₀ᵀB (p, k) of every fit, in one pass over X.
-
-    Only rows that have a weight in one of the fits are looked at.
-    """
+    """Compute m = m₀ + X₀ᵀw (p,) and U = X₀ᵀB (p, k) of every fit, in one pass over X."""
     n, p = reader.shape
     stacked = np.concatenate([np.column_stack([f.weights, f.basis]) for f in fits], axis=1).T
     used = np.flatnonzero(stacked.any(axis=0))

@@ -1,7 +1,4 @@
-"""Keep scikit-learn's conventions without needing scikit-learn, and check what it is given.
-
-Every error names the value and the rule.
-"""
+"""Keep scikit-learn's conventions without needing scikit-learn, and check what is given."""
 
 from __future__ import annotations
 

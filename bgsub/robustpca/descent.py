@@ -155,8 +155,7 @@ def _smallest_of_rows(residuals: Floats, count: int) -> tuple[NDArray[np.bool_],
 def _whiten(scores: Floats) -> Floats:
     """Orthonormal rows of the same span, zero where the scores have no more directions.
 
-    The supergradient then spans what it spanned before, but its singular values are those of the
-    data instead of their squares.
+    The singular values of the supergradient are then those of the data, not their squares.
     """
     values, V = np.linalg.eigh(scores @ np.swapaxes(scores, 1, 2))
     kept = values > np.maximum(values[:, -1:], 0.0) * _NOISE
@@ -169,12 +168,10 @@ def _orthonormalise(
 ) -> tuple[Floats, Floats, Floats]:
     """Combine the rows of C so that those of CA become orthonormal, in order of singular value.
 
-    Coefficients C (R, k, q), their projection FC (R, k, n) and their metric MC (R, k, q), which may
-    be FC itself, become those of the basis. Rows without a direction of their own, with squared
-    lengths ‖AᵀC‖² up to the noise (R,), are zero.
-
-    Twice: the first rotation separates the scales of the rows, the second, on rows scaled to one
-    length, is accurate for small ones too (forming CᵀMC squares the condition number).
+    Their projection FC and metric MC, which may be FC itself, are combined alike. Rows with squared
+    lengths ‖AᵀC‖² up to the noise (R,) are zero. Twice: the first rotation separates the scales of
+    the rows, the second, on rows scaled to one length, is accurate for small ones too (forming
+    CᵀMC squares the condition number).
     """
     _, V = np.linalg.eigh(C @ np.swapaxes(MC, 1, 2))
     C, FC, MC = _turn(np.swapaxes(V[:, :, ::-1], 1, 2), C, FC, MC)
@@ -209,10 +206,9 @@ def random_orthonormal(n_features: int, n_components: int, rng: np.random.Genera
 def algorithm1(
     X: Floats, U: Floats, n_support: int, *, tol: float = 1e-5, max_iter: int = 1000
 ) -> Descent:
-    """Run one start of Algorithm 1 exactly as printed, on the matrix itself: slow, easy to trust.
+    """Run one start of Algorithm 1 as printed, on the matrix itself: slow, but easy to trust.
 
-    `descend` is tested against this. The result's weights are m − m₀ and its basis is U, as in
-    `spaces.FeatureSpace`.
+    The result's weights are m − m₀ and its basis is U, as in `spaces.FeatureSpace`.
     """
     import scipy.linalg
 

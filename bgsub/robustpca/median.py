@@ -12,10 +12,7 @@ NORMAL_MAD = 0.6744897501960817
 
 
 def column_median(block: NDArray[Any]) -> NDArray[Any]:
-    """Compute the median of every column; for uint8 the lower one, which occurs in the column.
-
-    Bytes are found bit by bit: eight vectorised comparisons of the block, no sort of a column.
-    """
+    """Compute the median of every column; for uint8 the lower one, bit by bit, with no sort."""
     if block.dtype != np.uint8:
         return np.asarray(np.median(block, axis=0), dtype=np.float64)
     # Columns cut out of long rows would be fetched from as many pages of memory each time.
@@ -42,10 +39,9 @@ def _count(flags: NDArray[np.bool_]) -> NDArray[np.integer[Any]]:
 
 
 def median(values: NDArray[Any], axis: int | None = None) -> NDArray[np.floating[Any]]:
-    """Compute what `numpy.median` does for values that are no NaN, in a fraction of its time.
+    """Compute what `numpy.median` does without NaN, in a fraction of its time; NaN for nothing.
 
-    NumPy asks for both middle values at once, which its quick selection does not know. The median
-    of nothing is NaN.
+    NumPy asks for both middle values at once, which its quick selection does not know.
     """
     rows = values.reshape(-1) if axis is None else np.moveaxis(values, axis, -1)
     size = rows.shape[-1]

@@ -176,10 +176,7 @@ def _too_few(distinct: int, n_rows: int, n_inliers: int, p: int) -> RankChoice:
 
 
 def share_for_rank(n: int, p: int) -> list[slice]:
-    """Return what `gram_matrix` is to sum apart for `choose_rank`: half of the n×p matrix's pixels.
-
-    Nothing where not all rows are looked at, as the rest would be summed for nothing.
-    """
+    """Return what `gram_matrix` is to sum apart for `choose_rank`: half of the pixels, or none."""
     return _half_bands(p, 0) if n <= _MOST_ROWS and p >= _BANDS else []
 
 
@@ -256,10 +253,7 @@ class _BandColumns:
 def _held_out_errors(
     halves: tuple[Floats, Floats], inliers: Rows, copies: Rows, most: int
 ) -> Floats:
-    """Squared errors of held-out pixels of every inlier in either half, (2 · inliers, K + 1).
-
-    Copies of a row are held out with it.
-    """
+    """Squared errors of held-out pixels of every inlier in either half, (2 · inliers, K + 1)."""
     _, order = np.unique(copies, return_inverse=True)
     distinct = int(order.max()) + 1
     stretches = min(_STRETCHES, distinct // 2)

@@ -51,8 +51,8 @@ def leverages(
 ) -> Floats:
     """Compute the leverage of every row from the scores (n, k) of the fitted ones, 0 for others.
 
-    Copies (see `bgsub.robustpca.gram.find_copies`) are left out of the fit together, so each has
-    the leverage of all of them; half at most, where few others are left.
+    Copies of a picture are left out of the fit together, so each has the leverage of all of them;
+    half at most, where few others are left.
     """
     fitted = scores[support][:, np.any(scores[support] != 0.0, axis=0)]
     own = np.full(len(fitted), 1.0 / len(fitted))
@@ -75,7 +75,7 @@ def left_out(
 ) -> Floats:
     """Return 1 − leverage of every row, by which its residual grows as if it had been left out.
 
-    At least .05: an observation that a component belongs to alone says nothing about itself.
+    At least .05: a row that a component belongs to alone says nothing about itself.
     """
     return np.asarray(np.maximum(1.0 - leverages(scores, support, copies), 0.05))
 
@@ -88,9 +88,8 @@ def predictive_errors(fit: Fit) -> Floats:
 def location_and_scale(errors: Floats, *, resolution: float = 0.0) -> tuple[float, float]:
     """Estimate mean and standard deviation of the ordinary errors from the best half.
 
-    For a normal sample unbiased in the limit. The scale is 0 only where all errors are equal; where
-    half of them are, it is far below the least difference from them, for then any difference is
-    one. `resolution` is the smallest scale that means anything (rounding noise, quantisation).
+    The scale is 0 only where all errors are equal; where half of them are, it is far below the
+    least difference from them. `resolution` is the smallest that means anything (rounding noise).
     """
     half = np.sort(errors)[: (errors.size + 1) // 2]
     scale = float(half.std() / _HALF_STD)
@@ -104,10 +103,7 @@ def location_and_scale(errors: Floats, *, resolution: float = 0.0) -> tuple[floa
 
 
 def robust_scores(errors: Floats, *, resolution: float = 0.0) -> Floats:
-    """Compute the robust z-score of each error e_i against the best half, shape (n,).
-
-    Finite, and 0 everywhere when all errors are equal; see `location_and_scale`.
-    """
+    """Compute the robust z-score of each error against the best half; 0 where all are equal."""
     location, scale = location_and_scale(errors, resolution=resolution)
     if scale <= _EPS * location:
         return np.zeros_like(errors)
@@ -119,9 +115,8 @@ def reweight(
 ) -> tuple[Fit, int, bool]:
     """Refit to all inliers, those with a robust z-score up to the cut-off, until they repeat.
 
-    Returns PCA of the inliers, the refits done, at most 30 of O(n²k) operations each in the row
-    space, and whether the inliers repeated. At least as many as the trimmed fit has stay inliers.
-    Where the rounds run in a circle, inliers are those of any round of it.
+    Returns PCA of the inliers, the refits done, at most 30, and whether the inliers repeated. At
+    least as many as the trimmed fit has stay inliers; of a circle they are those of any round.
     """
     n_support = int(fit.support.sum())
     resolution = rounding_level(space)

@@ -67,11 +67,7 @@ class Fit:
 
 
 class RowSpace:
-    """Weights of the n rows, from K = X₀X₀ᵀ alone: O(n²) per column whatever p is.
-
-    Threads share the products and change no bit of the results; copies are those of
-    `bgsub.robustpca.gram.Gram`.
-    """
+    """Weights of the n rows, from K = X₀X₀ᵀ alone; threads change no bit of the results."""
 
     def __init__(
         self,
@@ -156,10 +152,9 @@ class RowSpace:
 
 
 class FeatureSpace:
-    """The data themselves, for more rows than columns: O(np) per column.
+    """The data themselves, of any real type, for more rows than columns: O(np) per column.
 
-    X, of any real type, is centred in float64 a block of rows at a time. Threads share the blocks
-    and change no bit of the results.
+    X is centred in float64 a block of rows at a time; threads change no bit of the results.
     """
 
     copies: NDArray[np.int64] | None = None
@@ -256,8 +251,8 @@ def leading_eigenpairs(
 ) -> tuple[Floats, Floats]:
     """Compute the largest eigenvalues (c,) of a positive semidefinite matrix, with eigenvectors.
 
-    Fewer than `count` where the others vanish: against `scale`, the magnitude of the numbers of
-    which S was made by subtraction. A start (n, c) near the eigenvectors saves iterations.
+    Fewer than `count` where the others vanish against `scale`, the magnitude of what S is a
+    difference of. A start (n, c) near the eigenvectors saves iterations.
     """
     import scipy.linalg
 
@@ -304,8 +299,7 @@ def pivoted_factor(K: Floats) -> Floats:
     """L of shape (n, ρ) with K = LLᵀ, by Cholesky with pivoting, which stands a rank below n.
 
     Rows are scaled to like lengths first: else the others would be noise beside a row that is huge.
-    Not to one length, which would leave the choice of pivots, and with it L, to rounding. Two more
-    matrices of the size of K are held.
+    Not to one length, which would leave the choice of pivots, and with it L, to rounding.
     """
     import scipy.linalg
 
@@ -368,11 +362,7 @@ def tiles(size: int, step: int = _TILE) -> list[slice]:
 
 
 def combined(scores: Singles, components: Singles, out: Singles | None = None) -> Singles:
-    """Return scores @ components, shape (m, b).
-
-    A single component is not left to `np.matmul`, which takes ten times as long for it as for the
-    same products element by element.
-    """
+    """Return scores @ components; `np.matmul` takes ten times as long for one component."""
     if components.shape[0] == 1:
         return np.multiply(scores, components, out=out)
     return np.matmul(scores, components, out=out)

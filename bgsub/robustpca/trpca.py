@@ -245,10 +245,9 @@ def principal_axes(
     """Rotate components to the principal axes of the support's scores, largest variance first.
 
     The support's score of largest magnitude is positive. Components along which the support does
-    not vary are left out, and what they explained of other rows becomes part of the residuals
-    again: up to the rounding of ``squared_norms``, (n,), the distances to the point around which
-    scores were formed. So are those that fewer than eight rows and their copies make vary: of so
-    few, noise that copies share cannot be told from what the scene does.
+    not vary, but for the rounding of ``squared_norms``, (n,), of the rows, are left out; what they
+    explained of other rows becomes part of the residuals again. So are those that fewer than eight
+    rows and their copies make vary: there noise that copies share passes for what the scene does.
     """
     basis, scores = fit.basis[:, fit.alive], fit.scores[:, fit.alive]
     squares = np.einsum("nk,nk->n", scores, scores)

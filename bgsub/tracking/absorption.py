@@ -53,8 +53,7 @@ class Absorber:
     def apply(self, mask: Bytes, picture: Bytes, time_s: float) -> Bytes:
         """Return the mask of the next frame, 0 or 255, without what has come to rest.
 
-        That is the mask itself where nothing is absorbed. The picture is the frame, (h, w) or
-        (h, w, 3); where there is none, the mask, which is steady while it is foreground.
+        The picture is the frame, or without one the mask, which is steady while it is foreground.
         """
         if self._start is None:
             self._start = self._last = time_s

@@ -216,8 +216,7 @@ class EventFilter:
     ) -> list[SceneEvent]:
         """Form events of the objects that count, in order of time, and join those of whole frames.
 
-        These have no place or track, and are left out where such are chosen; one by track has its
-        number.
+        These have no place or track, and are left out where such are chosen.
         """
         plain = replace(self, by="event")
         found: list[SceneEvent] = []

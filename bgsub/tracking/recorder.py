@@ -132,10 +132,7 @@ class ObjectTables:
 
 
 class ObjectRecorder:
-    """Follow the objects of a film and write their tables into a folder as the frames come.
-
-    `rate` is the frames a second, or their mean, and `end_s` the time of the latest frame.
-    """
+    """Follow the objects of a film of a `rate` and write their tables as the frames come."""
 
     def __init__(
         self, folder: Path, view: View, *, rate: float, options: ObjectOptions | None = None

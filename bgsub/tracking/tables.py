@@ -82,10 +82,7 @@ class Track:
 
 
 class TrackRecorder:
-    """Collect what a track is summed up from; memory does not grow with its length.
-
-    `region` is what was looked at: the picture, or what --roi keeps; `last` is its last frame.
-    """
+    """Collect what a track in a region is summed up from; memory does not grow with its length."""
 
     def __init__(self, first: Observation, region: tuple[int, int, int, int]) -> None:
         self._region = region
@@ -223,8 +220,7 @@ def read_objects(path: Path) -> Iterator[Observation]:
 def read_frames(path: Path) -> Iterator[list[Observation]]:
     """Read the objects of one frame after the other from objects.csv; InputError names the line.
 
-    Objects have merged where they share the area and the sign of a region, and lie no farther apart
-    than a square of that area is wide.
+    Objects have merged that share area and sign, and lie no farther apart than √area.
     """
     for _, group in groupby(_read_rows(path), lambda seen: seen.frame):
         frame = list(group)

@@ -106,8 +106,7 @@ class Appearance:
     ) -> tuple[float, float, float] | None:
         """Find the object at most `reach` pixels from a place, in a region of a box.
 
-        Returns the centre of its box, and how alike the place is, from 0 to 1; None where no place
-        shows it, because something is before it.
+        Returns the centre of its box, and how alike it is, from 0 to 1; None if something hides it.
         """
         height, width = self._inside.shape
         across = _places(center[0], width, reach, within[::2], picture.shape[1])
@@ -141,8 +140,8 @@ def _places(center: float, side: int, reach: float, within: tuple[float, ...], m
 def _least_squares(window: Bytes, patch: Bytes, inside: Bytes) -> tuple[float, tuple[int, int]]:
     """Find where a patch differs least from a window; the sum of squares, and x and y there.
 
-    Σ(w − p)² = Σw² − 2Σwp + Σp² over the pixels inside; `cv2.matchTemplate` with a mask takes more
-    than twice the time. Of colours the channel is compared in which the object stands out most.
+    Of colours in the channel in which it stands out most. Σ(w − p)² = Σw² − 2Σwp + Σp² inside;
+    `cv2.matchTemplate` with a mask takes more than twice the time.
     """
     one, two = window, patch
     if window.ndim == 3:
@@ -162,11 +161,11 @@ def _least_squares(window: Bytes, patch: Bytes, inside: Bytes) -> tuple[float, t
 class Target:
     """An object that is being followed.
 
-    Its usual size is that of a part where the border of the picture cut it when it was last seen
-    alone (`is_cut`). `alone` counts the frames in which it had a region to itself, `hidden` those
-    in a row in which its looks were not found. The last fields are the evidence that it is an
-    object: where and when it was first seen, its largest area and highest probability, and whether
-    it touched the border. One that turns out to be a part of another has `joined` it.
+    Its usual size is that of a part where the border cut it when it was last seen alone (`is_cut`).
+    `alone` counts the frames in which it had a region to itself, `hidden` those in a row in which
+    its looks were not found. The last fields are the evidence that it is an object: where and when
+    it was first seen, its largest area and highest probability, whether it touched the border. A
+    part of another has `joined` it.
     """
 
     motion: Motion
@@ -232,12 +231,11 @@ class Target:
 
 
 def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | None) -> list[Box]:
-    """Find objects that have merged within the region that they share.
+    """Find objects that have merged within the region that they share, by their looks or motion.
 
-    Each is where its looks or its motion say. Of two, one whose looks are not found does not lie
-    over the other while enough of the region is left beside that. Tiny ones that look alike part
-    the region among them. One that was cut by the border when it was seen alone has no known size:
-    it is what the others leave of the region.
+    Of two, one whose looks are not found does not lie over the other while enough of the region is
+    left beside that. Tiny ones that look alike part the region among them. One that was cut by the
+    border when it was seen alone has no known size: it is what the others leave of the region.
     """
     distinct = [_is_distinct(track, tracks) for track in tracks]
     boxes = [
@@ -370,11 +368,10 @@ def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> 
 
 
 def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Pair rows with columns at the least sum of costs; return the pairs in order of the rows.
+    """Pair rows with columns at the least sum of costs, in order of the rows; none costs `ALONE`.
 
-    A row without a column costs `ALONE`, and pairs of as much or more are never made. Were as many
-    pairs made as can be, a newcomer in a region could push the object that is there on to the next
-    one's place, and that one to another's.
+    Were as many pairs made as can be, a newcomer in a region could push the object that is there on
+    to the next one's place, and that one to another's.
     """
     allowed = costs < ALONE
     is_sole = allowed & (allowed.sum(axis=1, keepdims=True) == 1) & (allowed.sum(axis=0) == 1)

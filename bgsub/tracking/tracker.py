@@ -275,9 +275,7 @@ class Tracker:
         """Return those of a region's tracks that can be there.
 
         In a region no larger than one of them the others are hidden behind it, or gone: they are
-        missed. Which one has the region alone is decided anew in every frame, so the one that has
-        it now is not seen for certain. In one that is far larger than all of them they were pieces
-        of what is there, which is the one that was known first.
+        missed. In one that is far larger than all of them they were pieces of what was known first.
         """
         if len(tracks) > 1 and region.area > _GROWN * sum(track.area for track in tracks):
             first, *pieces = sorted(tracks, key=_seniority)

@@ -1,7 +1,6 @@
 """Every method by name: what `--method` accepts and `bgsub methods` lists.
 
-TRPCA and the methods that the paper compares it with are estimators of one form. Nothing heavy is
-imported before a factory is called.
+Nothing heavy is imported before a factory is called.
 """
 
 from __future__ import annotations

@@ -121,8 +121,7 @@ def coordinates(space: Space) -> Coordinates:
 def spatial_median(points: Floats) -> Floats:
     """Point with the least sum of distances to the rows, shape (ρ,).
 
-    Weiszfeld's iteration; where it meets a row, the step of Vardi and Zhang (2000) decides whether
-    that row is the median. Starts at the mean; O(nρ) operations an iteration.
+    Weiszfeld's iteration; where it meets a row, the step of Vardi and Zhang (2000) decides.
     """
     center = points.mean(axis=0)
     scale = float(np.abs(points - center).max(initial=0.0))

@@ -236,10 +236,7 @@ class OutlierPursuit(RowMethod):
     def _search(
         self, split: _Decomposition, enough: Callable[[], bool | np.bool_], last: float
     ) -> float:
-        """Find the least λ from which on `enough` holds, by bisection; returns the residual.
-
-        Values of λ are those of s = λ/(λ_max − λ); `last` is taken if it holds nowhere in range.
-        """
+        """Find the least λ from which on `enough` holds, or the last one; returns the residual."""
 
         def run(s: float, tol: float) -> float:
             return split.run(split.largest_lambda / (1.0 + 1.0 / s), tol, self.max_iter)
