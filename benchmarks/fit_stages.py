@@ -21,9 +21,8 @@ from sklearn.decomposition import PCA
 from bgsub.robustpca.base import form_pixels
 from bgsub.robustpca.descent import descend
 from bgsub.robustpca.gram import ArrayColumns, gram_matrix
-from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF, reweight
-from bgsub.robustpca.spaces import RowSpace
+from bgsub.robustpca.spaces import RowSpace, column_median
 from bgsub.robustpca.trpca import TRPCA, principal_axes
 from bgsub.runtime.threads import ThreadPool
 from bgsub.video.source import open_source

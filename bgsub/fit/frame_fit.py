@@ -18,26 +18,18 @@ from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import fit_table
 from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.outliers.scorer_learning import FrameWeights
+from bgsub.robustpca import reweight
 from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import Gram, find_copies, gram_matrix
 from bgsub.robustpca.rank import RankChoice, choose_rank, share_for_rank
-from bgsub.robustpca.reweight import (
-    FOOTAGE_CUTOFF,
-    location_and_scale,
-    predictive_errors,
-    robust_scores,
-)
-from bgsub.robustpca.spaces import Fit
+from bgsub.robustpca.spaces import Fit, Flags, Floats
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers
 
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # What rounding to whole grey levels leaves of the difference of two pictures, squared.
 _ROUNDING = 1 / 6
@@ -157,7 +149,7 @@ def _make_estimator(
     estimator = METHODS[options.method].make(settings)
     if isinstance(estimator, TRPCA):
         own = {name: getattr(options, name) for name in ("n_init", "tol", "max_iter", "reweight")}
-        estimator.set_params(**own, reweight_cutoff=FOOTAGE_CUTOFF, threads=threads)
+        estimator.set_params(**own, reweight_cutoff=reweight.FOOTAGE_CUTOFF, threads=threads)
     return estimator
 
 
@@ -224,10 +216,10 @@ def truncated(estimator: Any, k: int) -> FittedFrames:
     scores = estimator.scores_
     errors = estimator.errors_ + (scores[:, k:] ** 2).sum(axis=1)
     fit = Fit(np.zeros(1), np.zeros((1, k)), scores[:, :k], errors, estimator.support_)
-    predicted = predictive_errors(fit)
-    location, scale = location_and_scale(predicted)
+    predicted = reweight.predictive_errors(fit)
+    location, scale = reweight.location_and_scale(predicted)
     coefficients = background_coefficients(estimator)[:, :k]
-    return FittedFrames(errors, location, scale, robust_scores(predicted), coefficients)
+    return FittedFrames(errors, location, scale, reweight.robust_scores(predicted), coefficients)
 
 
 def ordinary_frames(scores: Floats, errors: Floats, cutoff: float) -> Flags:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -275,11 +276,8 @@ def _first_that_fits(need: MemoryNeed, limit: int, storages: Mapping[Storage, st
 
 
 def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to `high` that fits, by bisection; `low` if none does."""
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
+    """Return the largest number up to `high` that fits; `low` if none does."""
+    return low + bisect_left(range(low + 1, high + 1), 1, key=lambda count: not fits(count))
 
 
 def _least_sample(need: MemoryNeed) -> int:

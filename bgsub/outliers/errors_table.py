@@ -7,6 +7,7 @@ import math
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from bgsub.errors import InputError, cannot_write
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
-from bgsub.runtime.files import open_csv
+from bgsub.runtime.files import open_csv, write_rows
 
 COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier")
 """Columns that every errors.csv has."""
@@ -124,10 +125,7 @@ def write_csv(table: ErrorTable, path: Path) -> None:
     if table.local is not None:
         columns |= {"local": numbers(table.local, 8), "flag": table.flags}
     try:
-        with path.open("w", encoding="ascii", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
+        write_rows(path, chain([tuple(columns)], zip(*columns.values(), strict=True)))
     except OSError as error:
         raise cannot_write(path, error) from error
 

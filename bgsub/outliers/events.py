@@ -87,11 +87,8 @@ class EventOptions(Declared):
     def __post_init__(self) -> None:
         """Check every value, and that outliers are not told in two ways."""
         super().__post_init__()
-        given = [
-            f"--{name.replace('_', '-')}"
-            for name in ("cutoff", "false_alarms", "quantile")
-            if getattr(self, name) is not None
-        ]
+        ways = ("cutoff", "false_alarms", "quantile")
+        given = [self.as_given(name) for name in ways if getattr(self, name) is not None]
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
 

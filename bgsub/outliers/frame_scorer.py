@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel
 from bgsub.outliers.own_light import OwnLight, Singles, shrink, shrink_inside, shrinking
+from bgsub.robustpca.spaces import Floats
 from bgsub.video.frames import Bytes
-
-Floats = NDArray[np.float64]
 
 BATCH = 8
 """Frames whose light is regressed at a time."""

@@ -13,8 +13,6 @@ A shadow gives one part of the picture another gain. Where many pixels deviate, 
 surroundings of every pixel is tried, and taken if it explains nearly all of them, and better or
 more steadily than an offset of the surroundings does: on a shadow the texture of the ground is
 darker by a factor, on an object it is another texture. Its soft edge does not count.
-
-Pictures of more than 320×240 pixels are shrunk to about that size first.
 """
 
 from __future__ import annotations

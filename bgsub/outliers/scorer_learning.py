@@ -12,12 +12,10 @@ from bgsub.outliers import frame_scorer as scoring
 from bgsub.outliers.false_alarms import clean_level, score_scale
 from bgsub.outliers.frame_scorer import BATCH, FrameScorer, Window
 from bgsub.outliers.own_light import OwnLight, Singles, at_ends, shrink, shrink_inside, shrinking
-from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.robustpca.reweight import left_out, location_and_scale
+from bgsub.robustpca.spaces import NORMAL_MAD, Floats
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
-
-Floats = NDArray[np.float64]
 
 # Rounding, codecs and a tremor that is left make no pixel steadier than this, in grey levels.
 _LEAST_NOISE = 0.7

@@ -31,8 +31,7 @@ from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import ProgressCallback, no_progress
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, frame_scores
 from bgsub.paper.curves import auc, average_precision
-from bgsub.paper.labels import UNKNOWN
-from bgsub.paper.options import CompareOptions, Comparison, Entry, MethodRow
+from bgsub.paper.options import UNKNOWN, CompareOptions, Comparison, Entry, MethodRow
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most
 from bgsub.robustpca.competitors import COMPARED, MethodInfo
@@ -40,7 +39,7 @@ from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.online import OnlineTRPCA, stacked
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
-from bgsub.robustpca.spaces import slices
+from bgsub.robustpca.spaces import Floats, slices
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.limits import amount, free_space, memory_bytes, spill_folder
 from bgsub.runtime.processes import held_back_in_children
@@ -51,8 +50,6 @@ from bgsub.video.source import FrameSource, open_source
 
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

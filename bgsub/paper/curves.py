@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -422,25 +422,8 @@ class SyntheticData:
     """Orthonormal basis (k, p) of the subspace, through 0, that true observations lie near."""
 
 
-Outliers = Callable[[int, int, float, np.random.Generator], Floats]
-"""(count, p, standard deviation of N(0, 0.35), rng) to outliers of shape (count, p)."""
-
-
-def _in_a_cube(count: int, p: int, _: float, rng: np.random.Generator) -> Floats:
-    return rng.uniform(0.0, 2.0, (count, p))
-
-
-def _in_a_half_space(count: int, p: int, deviation: float, rng: np.random.Generator) -> Floats:
-    """o = x − max{⟨x, w⟩, 0} w with x ~ N(0, 0.35² I_p) and w uniform on the unit sphere."""
-    normal = random_orthonormal(p, 1, rng)[:, 0]
-    outliers = deviation * rng.standard_normal((count, p))
-    outliers -= np.outer(np.maximum(outliers @ normal, 0.0), normal)
-    return outliers
-
-
 def _draw(
-    outliers: Outliers,
-    true_scale: float,
+    kind: Literal["cube", "half-space"],
     n_samples: int = 200,
     n_features: int = 20,
     n_components: int = 5,
@@ -465,15 +448,22 @@ def _draw(
     U = random_orthonormal(n_features, n_components, rng)
     scores = rng.uniform(-1.0, 1.0, (n_samples - count, n_components))
     true = scores @ U.T + sigma * rng.standard_normal((len(scores), n_features))
-    X = np.concatenate([true_scale * true, outliers(count, n_features, large, rng)])
+    if kind == "cube":
+        outliers = rng.uniform(0.0, 2.0, (count, n_features))
+    else:  # o = x − max{⟨x, w⟩, 0} w with x ~ N(0, 0.35² I_p) and w uniform on the unit sphere
+        normal = random_orthonormal(n_features, 1, rng)[:, 0]
+        outliers = large * rng.standard_normal((count, n_features))
+        outliers -= np.outer(np.maximum(outliers @ normal, 0.0), normal)
+        true *= 0.5
+    X = np.concatenate([true, outliers])
     order = rng.permutation(n_samples)
     return SyntheticData(X[order], (np.arange(n_samples) < len(true))[order], U.T)
 
 
-data1 = partial(_draw, _in_a_cube, 1.0)
+data1 = partial(_draw, "cube")
 """Outliers uniform on [0, 2]^p: far from 0, and all on one side."""
 
-data2 = partial(_draw, _in_a_half_space, 0.5)
+data2 = partial(_draw, "half-space")
 """Outliers of a random half-space; true rows, noise included, are scaled by 0.5."""
 
 DATA = {"Data1": data1, "Data2": data2}

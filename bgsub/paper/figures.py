@@ -17,6 +17,7 @@ from bgsub.outliers.events import runs_of
 from bgsub.paper.options import PAPER_KS, PAPER_NAMES, PAPER_TIMES, Comparison, MethodRow
 from bgsub.report import plots
 from bgsub.report.plots import GREY, PlotFormat, render, shown, tidy
+from bgsub.robustpca.spaces import Floats
 
 COLORS = (
     *(plots.VERMILLION, plots.BLUE, plots.GREEN, plots.PURPLE, plots.ORANGE, plots.SKY),
@@ -226,7 +227,7 @@ def _draw_curves(axes: Axes, panel: Sequence[Point]) -> None:
             shown,
             yerr=[shown - low, high - shown],
             label=name,
-            **_style(points[0]),
+            **{**_style(points[0]), "markersize": 6, "capsize": 2, "elinewidth": 0.9},
         )
     axes.set_ylim(_TRE_FLOOR / 1.6, max(highest * 1.5, axes.get_ylim()[1]))
     axes.yaxis.set_major_locator(ticker.LogLocator(numticks=12))
@@ -245,8 +246,7 @@ def _style(point: Point) -> dict[str, Any]:
     line: Any = {"true": "solid", "half": _HALF, "": (0, (1, 1.5))}[point["t"]]
     if "reweighted" in point["variant"] or "T = n" in point["variant"]:
         line = _OTHER
-    look = _look(point["method"], line, hollow=point["t"] != "true")
-    return {**look, "markersize": 6, "capsize": 2, "elinewidth": 0.9}
+    return _look(point["method"], line, hollow=point["t"] != "true")
 
 
 def _look(method: str, line: Any, *, hollow: bool) -> dict[str, Any]:
@@ -258,8 +258,6 @@ def _look(method: str, line: Any, *, hollow: bool) -> dict[str, Any]:
 _METHODS_IN_ROW = 4
 _SHEET_WIDTH = 1.6
 _BAR_HEIGHT, _TITLE_HEIGHT = 0.42, 0.5
-
-Floats = NDArray[np.float64]
 
 
 def render_sheet(

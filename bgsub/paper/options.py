@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgsub.errors import UsageError
+from bgsub.errors import InputError, UsageError
 from bgsub.options import Declared, RunOptions, documented, option
 from bgsub.robustpca.competitors import COMPARED, METHODS, Settings
 from bgsub.rules import POSITIVE, Choice, File, Integer, Number, Several
+from bgsub.runtime.files import open_csv
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,6 +63,70 @@ def _truth(more: str = "", **unset: Any) -> Any:
     return _comparison(None, File(), text + more, **unset)
 
 
+UNKNOWN = -1
+"""Label of a frame that is not listed."""
+
+_FORMS = (("frame", "outlier"), ("first", "last"), ("first_frame", "last_frame"))
+
+
+def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Read the labels of frames, by their numbers: 1 for outliers, 0 for ordinary, `UNKNOWN`.
+
+    A CSV file with a header, in one of two forms; other columns are ignored, so that the errors.csv
+    of a run and the events of ``bgsub errors --format csv`` can be given once they have been
+    checked by eye: ``frame,outlier``, one line a frame, of which those that are not listed are not
+    judged; or ``first,last`` or ``first_frame,last_frame``, one line a span of outliers, both ends
+    included, where all other frames are ordinary.
+    """
+    what = "is no CSV text file, which must begin with frame,outlier or first,last"
+    with open_csv(path, what) as file:
+        labels = _parse_labels(csv.reader(file, strict=True), path, numbers)
+    outliers, ordinary = int((labels == 1).sum()), int((labels == 0).sum())
+    if not outliers or not ordinary:
+        raise InputError(
+            f"{path}: marks {outliers} of the {numbers.size} frames compared as outliers and "
+            f"{ordinary} as ordinary; some of both are needed"
+        )
+    return labels
+
+
+def _parse_labels(
+    lines: Iterator[list[str]], path: Path, numbers: NDArray[np.int64]
+) -> NDArray[np.int8]:
+    header = [name.strip().lower() for name in next(lines, [])]
+    names = next((pair for pair in _FORMS if set(pair) <= set(header)), None)
+    if names is None:
+        raise InputError(f"{path}: its first line must be frame,outlier or first,last")
+    columns = [header.index(name) for name in names]
+    labels = (0 * numbers + (UNKNOWN if names == _FORMS[0] else 0)).astype("int8")
+    for line, row in enumerate(lines, start=2):
+        if not any(cell.strip() for cell in row):
+            continue
+        try:
+            first, last = (_whole(row, column, header[column]) for column in columns)
+            if names == _FORMS[0]:
+                if last not in {0, 1}:
+                    raise ValueError(f"outlier {last} is neither 0 nor 1")  # noqa: TRY301 - as below
+                labels[numbers == first] = last
+            elif last < first:
+                raise ValueError(f"last {last} lies before first {first}")  # noqa: TRY301 - as above
+            else:
+                labels[(numbers >= first) & (numbers <= last)] = 1
+        except ValueError as error:
+            raise InputError(f"{path}, line {line}: {error}") from error
+    return labels
+
+
+def _whole(row: list[str], column: int, name: str) -> int:
+    """Read the number in a column; ValueError says what is wrong with it."""
+    if column >= len(row):
+        raise ValueError(f"{name} is missing")
+    try:
+        return int(row[column])
+    except ValueError as error:
+        raise ValueError(f"{name} {row[column].strip()!r} is not a whole number") from error
+
+
 @documented
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(Declared):
@@ -101,8 +167,6 @@ class CompareOptions(Declared):
 
     def labels(self, numbers: NDArray[np.int64]) -> NDArray[np.int8] | None:
         """Read which of the frames of these numbers are true outliers; None where it is unknown."""
-        from bgsub.paper.labels import read_labels
-
         return None if self.truth is None else read_labels(Path(self.truth), numbers)
 
     def entries(self, labels: NDArray[np.int8] | None) -> tuple[Entry, ...]:
@@ -314,8 +378,13 @@ class TimesOptions(CompareOptions):
         if labels is not None:
             # The paper's HRPCA goes on until all rows but k are removed.
             removals = MANY_REMOVALS if name == "hrpca" else None
-            share = _true_share(labels)
-            yield Entry(method=name, support_fraction=share, max_removals=removals)
+            known, true = int((labels >= 0).sum()), int((labels == 0).sum())
+            if 2 * true < known:
+                raise UsageError(
+                    f"--truth calls {known - true} of {known} frames outliers, but a robust fit "
+                    "can bear half of them at most"
+                )
+            yield Entry(method=name, support_fraction=true / known, max_removals=removals)
         if labels is None or name != "outlier-pursuit":
             yield Entry(method=name, variant="(.5)", support_fraction=0.5)
         if name == "trpca":
@@ -365,15 +434,3 @@ class MovedObjectOptions(TimesOptions):
             message = f"without --truth somebody is taken to be in frames {spans}, but {here}"
             raise UsageError(f"{message} {how} that; say with --truth when somebody is there")
         return labels
-
-
-def _true_share(labels: NDArray[np.int8]) -> float:
-    """|T|/n, of the frames that are labelled."""
-    known = labels[labels >= 0]
-    true = int((known == 0).sum())
-    if 2 * true < known.size:
-        raise UsageError(
-            f"--truth calls {known.size - true} of {known.size} frames outliers, but a robust fit "
-            "can bear half of them at most"
-        )
-    return true / known.size

@@ -12,9 +12,8 @@ from bgsub.errors import ConvergenceWarning, RankWarning
 from bgsub.robustpca import spaces
 from bgsub.robustpca.conventions import Conventions, rows_of, support_size
 from bgsub.robustpca.gram import ColumnReader, Gram, as_columns, block_columns, gram_matrix
-from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import location_and_scale, predictive_errors, robust_scores
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace, Space
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace, Space, column_median
 from bgsub.runtime.threads import ThreadPool, import_each
 
 
@@ -93,7 +92,7 @@ class AffineEstimator(Conventions):
 
         O(n²k) operations per iteration, whatever the number of pixels; see `gram_matrix`.
         """
-        self._check(gram.n_samples)
+        self._check(len(gram.values))
         self._forget()
         self.n_features_in_ = gram.n_features
         with self._pool() as pool:

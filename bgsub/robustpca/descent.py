@@ -21,8 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import Fit, Floats, Space, inverse_roots, residuals
+from bgsub.robustpca.spaces import Fit, Floats, Space, column_median, inverse_roots, residuals
 
 # Squared lengths below this share of what they could have been are rounding noise.
 _NOISE = 64 * float(np.finfo(float).eps)

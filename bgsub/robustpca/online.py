@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from bgsub.robustpca.base import form_pixels, orthonormal_rows
 from bgsub.robustpca.conventions import rows_of
 from bgsub.robustpca.gram import ColumnReader, Gram, block_columns, exact_pieces
-from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import Floats, RowSpace, Space, centred_blocks, slices
+from bgsub.robustpca.spaces import Floats, RowSpace, Space, centred_blocks, column_median, slices
 from bgsub.robustpca.trpca import TRPCA
 
 _PER_ROW = ("support_", "errors_", "scores_", "outlier_scores_")

@@ -28,7 +28,6 @@ Annals of Applied Statistics 3 (2009), 564-594.
 
 from __future__ import annotations
 
-import logging
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -43,8 +42,6 @@ from bgsub.robustpca.spaces import Floats
 from bgsub.robustpca.trpca import TRPCA
 
 Rows = NDArray[np.int64]
-
-logger = logging.getLogger(__name__)
 
 _MAX_RANK = 20
 """Most components that are looked for."""
@@ -120,6 +117,8 @@ def choose_rank(
     as one for the limits, and are held out together. The last three parameters are those of the
     trimmed fits that find the inliers, see `bgsub.TRPCA`.
     """
+    import scipy.linalg
+
     reader = as_columns(check_matrix(X))
     n, p = reader.shape
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(np.int64))
@@ -153,11 +152,13 @@ def choose_rank(
             return _too_few(distinct, rows.size, inliers.size, p)
         most = min(most, distinct // _ROWS_PER_COMPONENT)
         errors = _held_out_errors(halves, inliers, copies[inliers], most)
-        lengths, axes = _principal_scores(whole, inliers, most)
+        inside = _centred_gram(whole[np.ix_(inliers, inliers)])
+        last = inliers.size - 1
+        squares, axes = scipy.linalg.eigh(inside, subset_by_index=(max(last - most + 1, 0), last))
+        lengths, axes = np.sqrt(np.maximum(squares[::-1], 0.0)), axes[:, ::-1]
         gains = _gains(errors, axes)
         # The smallest k ≥ 1 with the largest sum of gains less what each must gain.
         found = 1 + int(np.argmax(np.cumsum(gains - LEAST_GAIN))) if gains.size else 1
-        logger.debug("inliers of rank %d: rank %d, gains %s", rank, found, np.round(gains, 3))
     return RankChoice(
         rank=found,
         gains=gains,
@@ -182,7 +183,7 @@ def share_for_rank(n: int, p: int) -> list[slice]:
 
 def _inliers(data: Gram, rank: int, **given: Any) -> Rows:
     """Return the inliers of a trimmed fit with a few components more than so many."""
-    k = max(rank, min(rank + _FURTHER, data.n_samples // _ROWS_PER_COMPONENT))
+    k = max(rank, min(rank + _FURTHER, len(data.values) // _ROWS_PER_COMPONENT))
     fit = TRPCA(k, tol=1e-4, max_iter=200, **given)
     with warnings.catch_warnings():
         # Which rows are kept is all that matters here; the fit that follows warns for itself.
@@ -190,16 +191,6 @@ def _inliers(data: Gram, rank: int, **given: Any) -> Rows:
         warnings.simplefilter("ignore", RankWarning)
         fit.fit_gram(data)
     return np.flatnonzero(fit.support_)
-
-
-def _principal_scores(K: Floats, inliers: Rows, most: int) -> tuple[Floats, Floats]:
-    """Lengths of the inliers' scores along their leading axes, (K,), and these scores, (n, K)."""
-    import scipy.linalg
-
-    inside = _centred_gram(K[np.ix_(inliers, inliers)])
-    last = inliers.size - 1
-    values, vectors = scipy.linalg.eigh(inside, subset_by_index=(max(last - most + 1, 0), last))
-    return np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1]
 
 
 def _reason(rank: int, gains: Floats) -> str:

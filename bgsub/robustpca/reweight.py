@@ -23,7 +23,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import Fit, Floats, Space
+from bgsub.robustpca.spaces import Fit, Flags, Floats, Space
 
 REWEIGHT_CUTOFF = 3.5
 """Independent observations with a robust z-score up to this are inliers of the reweighting step."""
@@ -46,9 +46,7 @@ _SURE = 1e-9
 LEAST_SCALE = 1e-200
 
 
-def leverages(
-    scores: Floats, support: NDArray[np.bool_], copies: NDArray[np.int64] | None = None
-) -> Floats:
+def leverages(scores: Floats, support: Flags, copies: NDArray[np.int64] | None = None) -> Floats:
     """Compute the leverage of every row from the scores (n, k) of the fitted ones, 0 for others.
 
     Copies of a picture are left out of the fit together, so each has the leverage of all of them;
@@ -70,9 +68,7 @@ def leverages(
     return result
 
 
-def left_out(
-    scores: Floats, support: NDArray[np.bool_], copies: NDArray[np.int64] | None = None
-) -> Floats:
+def left_out(scores: Floats, support: Flags, copies: NDArray[np.int64] | None = None) -> Floats:
     """Return 1 − leverage of every row, by which its residual grows as if it had been left out.
 
     At least .05: a row that a component belongs to alone says nothing about itself.
@@ -120,9 +116,12 @@ def reweight(
     """
     n_support = int(fit.support.sum())
     resolution = rounding_level(space)
-    sets: list[NDArray[np.bool_]] = []
+    sets: list[Flags] = []
     for rounds in range(_MAX_ROUNDS + 1):
-        inliers = _inliers(fit, n_support, cutoff, resolution)
+        errors = predictive_errors(fit)
+        inliers = np.asarray(robust_scores(errors, resolution=resolution) <= cutoff)
+        if inliers.sum() < n_support:
+            inliers[np.argsort(errors, kind="stable")[:n_support]] = True
         seen = [i for i, earlier in enumerate(sets) if np.array_equal(earlier, inliers)]
         if seen and seen[0] == rounds - 1:
             return fit, rounds, True
@@ -135,15 +134,6 @@ def reweight(
         sets.append(inliers)
         fit = space.principal(inliers, n_components, fit.scores)
     return fit, _MAX_ROUNDS, False
-
-
-def _inliers(fit: Fit, least: int, cutoff: float, resolution: float) -> NDArray[np.bool_]:
-    """Observations with a score up to the cut-off, and at least so many of the best."""
-    errors = predictive_errors(fit)
-    inliers = robust_scores(errors, resolution=resolution) <= cutoff
-    if inliers.sum() < least:
-        inliers[np.argsort(errors, kind="stable")[:least]] = True
-    return np.asarray(inliers)
 
 
 def rounding_level(space: Space) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -15,11 +14,8 @@ from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
 from bgsub.robustpca.conventions import rows_of, support_size
 from bgsub.robustpca.descent import Descent, algorithm1, descend, random_orthonormal
 from bgsub.robustpca.gram import ColumnReader
-from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import LEAST_SCALE, REWEIGHT_CUTOFF, reweight, rounding_level
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, peak_signs
-
-logger = logging.getLogger(__name__)
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, column_median, peak_signs
 
 # Errors that are smaller than this share of the rows lose digits: they are roots of differences of
 # squares. Below the second one rows lie on the components exactly, up to their rounding.
@@ -208,7 +204,6 @@ class TRPCA(AffineEstimator):
                 warnings.warn(message, ConvergenceWarning, stacklevel=4)
         self._set_outlier_scores(fits[0], rounding_level(space))
         self.offset_ = -float(self.reweight_cutoff)
-        logger.debug("objectives of %d starts: %s", len(descents), self.objectives_)
         return fits
 
     def _set_pixels(self, formed: list[tuple[Floats, Floats]]) -> None:

@@ -59,11 +59,7 @@ class Motion:
         self.x, self.y = x, y
         self.vx = self.vy = 0.0
         # Of the velocity nothing is known but that objects rarely move by their own size a frame.
-        self._a, self._b, self._c = self._noise(size), 0.0, (0.5 * size) ** 2 + 1.0
-
-    @staticmethod
-    def _noise(size: float) -> float:
-        return (_MEASURED * size + _LEAST) ** 2
+        self._a, self._b, self._c = (_MEASURED * size + _LEAST) ** 2, 0.0, (size / 2) ** 2 + 1.0
 
     @property
     def spread(self) -> float:
@@ -81,7 +77,7 @@ class Motion:
 
     def correct(self, x: float, y: float, size: float, trust: float = 1.0) -> None:
         """Take in a measured centre; `trust` below 1 makes its noise larger."""
-        total = self._a + self._noise(size) / max(trust, 1e-3) ** 2
+        total = self._a + (_MEASURED * size + _LEAST) ** 2 / max(trust, 1e-3) ** 2
         gain_p, gain_v = self._a / total, self._b / total
         off_x, off_y = x - self.x, y - self.y
         self.x += gain_p * off_x

@@ -11,8 +11,7 @@ from bgsub.robustpca.descent import (
     random_orthonormal,
     smallest,
 )
-from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import residuals
+from bgsub.robustpca.spaces import column_median, residuals
 
 from .helpers import both_spaces, contaminated, frames
 

@@ -95,16 +95,14 @@ class PCP(PixelMethod):
     Y/μ by 1/μ to get L, the entries of W = X − L + Y/μ by λ/μ to get S, and takes Y ← μ(W − S). So
     Y is μW cut off at ±λ and S = W − Y/μ: the state is W alone. (In W, L is over-relaxed: 1.6 L −
     0.6 (X − S').) The singular values come from the eigenpairs of ZZᵀ (n ≤ p), which is formed in
-    float64: squares in float32 would leave those below some 1/1000 of the largest to rounding. Each
-    iteration is one pass over X: n²p operations for ZZᵀ and 4npr for L, O(n³) for the eigenpairs.
+    float64: squares in float32 would leave those below some 1/1000 of the largest to rounding.
 
     Y is always λ times a subgradient of ‖S‖_1, and Y + μ(S − S') is one of ‖L‖_*: with both
     residuals 0 the pair is optimal. It ends when the primal one, ‖X − L − S‖_F ≤ tol · ‖X‖_F, and
     the dual one, μ‖S − S'‖_F ≤ 10 tol · ‖Y‖_F with S' of the iteration before, are met; below 1e-6
     only float64 gets. Lin, Chen and Ma let μ grow in every iteration and look at the primal
-    residual alone. Then S soon cannot move any more, and on noisy matrices what is called converged
-    is far from the optimum; so here the residuals decide whether μ grows or falls, less often from
-    iteration to iteration, as a penalty that keeps moving need not converge.
+    residual alone; then S soon cannot move any more, and on noisy matrices what is called converged
+    is far from the optimum. So here the residuals decide whether μ grows or falls.
 
     E. J. Candès, X. Li, Y. Ma, J. Wright: "Robust principal component analysis?", Journal of the
     ACM 58 (2011; preprint 2009). Z. Lin, M. Chen, Y. Ma: "The augmented Lagrange multiplier method
@@ -269,7 +267,7 @@ class RobustSubspace(PixelMethod):
     weighted regression of every pixel on C, C given those is one of every row on U; they take
     turns, with the weights renewed before each, where the paper takes gradient steps. The start is
     PCA. All normal equations come from one product of the weights with the k(k + 1)/2 products of
-    coefficients: one pass over X with O(npk²) operations, and no array of the size of X.
+    coefficients, in one pass over X.
 
     F. De la Torre, M. J. Black: "Robust principal component analysis for computer vision", ICCV
     2001; "A framework for robust subspace learning", IJCV 54 (2003).

@@ -25,17 +25,14 @@ from functools import cached_property
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from bgsub.robustpca import spaces
 from bgsub.robustpca.base import AffineEstimator
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.descent import smallest
 from bgsub.robustpca.reweight import rounding_level
-from bgsub.robustpca.spaces import Fit, Floats, RowSpace, Space, inverse_roots, peak_signs
+from bgsub.robustpca.spaces import Fit, Flags, Floats, RowSpace, Space, inverse_roots, peak_signs
 from bgsub.robustpca.trpca import principal_axes
-
-Flags = NDArray[np.bool_]
 
 _MEDIAN_ITERATIONS = 500
 _MEDIAN_TOL = 1e-10
@@ -175,9 +172,8 @@ class PCA(RowMethod):
 
     Minimises Σ_i r_i(m, U) over all n rows. In the row space: with J = I − 11ᵀ/n the mean has the
     weights 1/n, and for the leading eigenpairs JKJ V = VΛ the components are U = X₀ᵀVΛ^(−1/2),
-    since X₀ᵀJ then has the right singular vectors U; columns of V sum to 0. O(n²k) operations per
-    Lanczos iteration after the Gram matrix. K. Pearson: "On lines and planes of closest fit to
-    systems of points in space", 1901.
+    since X₀ᵀJ then has the right singular vectors U; columns of V sum to 0. K. Pearson: "On lines
+    and planes of closest fit to systems of points in space", 1901.
     """
 
     n_components: int = 10
@@ -206,9 +202,7 @@ class HRPCA(RowMethod):
     n rows, removed or not. The paper takes the true rows to be of mean 0; here they are centred
     beforehand by the mean m of the t rows nearest to the spatial median. For t = n this is PCA.
 
-    All that is looked at are scores, so it runs in coordinates: a removal takes ρ² operations from
-    the scatter matrix, its leading eigenvectors O(ρ²k), with ρ < n whatever p is. Rows are drawn in
-    the order of their distances from m, so the order in which they are given does not matter.
+    Rows are drawn in the order of their distances from m: that of the rows given does not matter.
 
     H. Xu, C. Caramanis, S. Mannor: "Outlier-robust PCA: the high-dimensional case", IEEE
     Transactions on Information Theory 59 (2013).
