@@ -200,10 +200,6 @@ class SweepingShadow:
         self._center, self._inside = center, inside
         self._least = max(1, round(_LEAST_SHARE * np.count_nonzero(inside)))
 
-    @cached_property
-    def _ground(self) -> _Ground:
-        return _Ground(self._center)
-
     def candidates(self, residuals: Singles, noises: Singles) -> NDArray[np.int64]:
         """Return those of m pictures in which many pixels deviate; parameters as of `taken_out`."""
         found = _deviate(residuals, noises).reshape(len(residuals), -1)
@@ -216,7 +212,7 @@ class SweepingShadow:
         deviates = np.flatnonzero(_deviate(residual, noise))
         if deviates.size < self._least:
             return residual
-        lights = [_Light(ground, picture) for ground in (_Ground(expected), self._ground)]
+        lights = [_Light(ground, picture) for ground in (expected, self._center)]
         some = deviates[:: max(1, deviates.size // _LOOKED_AT)]
         if not _is_shadow(lights, residual, noise, some):
             return residual
@@ -225,39 +221,30 @@ class SweepingShadow:
             for left in light.left_by_gain():
                 shadowless = np.where(np.abs(left) < np.abs(shadowless), left, shadowless)
         # Where the gain of the surroundings changes is the soft edge of a shadow.
-        model, around = np.maximum(self._center, 1.0), np.ones((_EDGE, _EDGE), np.uint8)
-        gain = _gain(picture, model, _mean(model * model, _EDGE), _EDGE)
+        gain = _gain(picture, np.maximum(self._center, 1.0), _EDGE)
+        around = np.ones((_EDGE, _EDGE), np.uint8)
         edges = cv2.dilate(gain, around) - cv2.erode(gain, around) > _EDGE_STEP
         return np.asarray(shadowless * (self._inside & ~edges))
-
-
-class _Ground:
-    """A background against which the light of a picture's surroundings is looked for."""
-
-    def __init__(self, picture: Singles) -> None:
-        self.picture = picture
-        self.factor = 2 if picture.size > _WHOLE_PIXELS and min(picture.shape) > 1 else 1
-        self.side = _SURROUNDINGS // self.factor
-        self.small = np.maximum(_halved(picture, self.factor), 1.0)
-        self.squares = _mean(self.small * self.small, self.side)
 
 
 class _Light:
     """A picture's light against a background, from the surroundings of every pixel."""
 
-    def __init__(self, ground: _Ground, picture: Singles) -> None:
+    def __init__(self, ground: Singles, picture: Singles) -> None:
         self.ground, self.picture = ground, picture
-        small = _halved(picture, ground.factor)
-        self.gain = _gain(small, ground.small, ground.squares, ground.side)
-        self.offset = _mean(small - ground.small, ground.side)
+        self.factor = 2 if picture.size > _WHOLE_PIXELS and min(picture.shape) > 1 else 1
+        self.side = _SURROUNDINGS // self.factor
+        small, model = (_halved(each, self.factor) for each in (picture, ground))
+        model = np.maximum(model, 1.0)
+        self.gain, self.offset = _gain(small, model, self.side), _mean(small - model, self.side)
 
     def at(self, some: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where gain and offset of some pixels are found, and those at their sides, (9, n)."""
         height, width = self.gain.shape
         rows, columns = np.divmod(some, self.picture.shape[1])
-        rows = np.minimum(rows // self.ground.factor, height - 1)
-        columns = np.minimum(columns // self.ground.factor, width - 1)
-        half = self.ground.side // 2
+        rows = np.minimum(rows // self.factor, height - 1)
+        columns = np.minimum(columns // self.factor, width - 1)
+        half = self.side // 2
         sides = np.array(list(product((-half, 0, half), repeat=2)))[:, :, None]
         downs = np.clip(rows + sides[:, 0], 0, height - 1)
         rights = np.clip(columns + sides[:, 1], 0, width - 1)
@@ -267,11 +254,11 @@ class _Light:
         """What is left of a picture by the gain of the windows on all sides of every pixel."""
         half = _SURROUNDINGS // 2
         height, width = self.picture.shape
-        gain = cv2.resize(self.gain, (width, height)) if self.ground.factor > 1 else self.gain
+        gain = cv2.resize(self.gain, (width, height))
         around = cv2.copyMakeBorder(gain, half, half, half, half, cv2.BORDER_REPLICATE)
         for down, right in product((0, half, 2 * half), repeat=2):
             there = around[down : down + height, right : right + width]
-            yield self.picture - there * self.ground.picture
+            yield self.picture - there * self.ground
 
 
 def _is_shadow(
@@ -284,7 +271,7 @@ def _is_shadow(
     for light in lights:
         gain, offset = light.gain.ravel(), light.offset.ravel()
         steadier |= _variation(gain[there] - 1.0) < _STEADIER * _variation(offset[there])
-        pixels, own = light.picture.ravel()[some], light.ground.picture.ravel()[some]
+        pixels, own = light.picture.ravel()[some], light.ground.ravel()[some]
         by_gain = np.minimum(by_gain, np.abs(pixels - gain[sides] * own).min(axis=0))
         by_offset = np.minimum(by_offset, np.abs(pixels - own - offset[sides]).min(axis=0))
     deviation = noise.ravel()[some]
@@ -300,9 +287,9 @@ def _deviate(residuals: Singles, noises: Singles) -> NDArray[np.bool_]:
     return np.asarray(np.abs(residuals) > np.float32(_DEVIATES) * noises)
 
 
-def _gain(picture: Singles, model: Singles, squares: Singles, side: int) -> Singles:
+def _gain(picture: Singles, model: Singles, side: int) -> Singles:
     """Gain of the surroundings of every pixel, (h, w)."""
-    gain = _mean(picture * model, side) / squares
+    gain = _mean(picture * model, side) / _mean(model * model, side)
     return np.asarray(np.clip(gain, *_GAINS, out=gain), dtype=np.float32)
 
 
