@@ -51,10 +51,7 @@ class WorstFrame(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Results of some sequences, their sum, and the means of their measures by name.
-
-    Of scores the `total` is at `threshold`, the one that is best for all; `curve` is of all.
-    """
+    """Results of some sequences and of all; of scores at the `threshold` that is best for all."""
 
     sequences: list[SequenceScore]
     total: Counts
@@ -97,10 +94,7 @@ def evaluate(
 
 
 class SequenceScore:
-    """Masks and truth of one sequence, matched, and the result once `score` has read them.
-
-    Of `worst` frames the worst is first. Pixels are foreground from `threshold` on.
-    """
+    """Masks and truth of one sequence, matched, and the result once `score` has read them."""
 
     def __init__(self, pair: Pair, options: EvaluationOptions, progress: ProgressCallback) -> None:
         self.pair, self.options, self._progress = pair, options, progress

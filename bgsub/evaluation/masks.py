@@ -337,10 +337,7 @@ def _find_roi(root: Path) -> tuple[NDArray[np.bool_] | None, str, tuple[str, ...
 
 
 def classify(image: Image, label: str, threshold: float | None = None) -> NDArray[np.uint8]:
-    """Return `BACKGROUND`, `FOREGROUND` or `UNSCORED` for each pixel of ground truth.
-
-    With a threshold all pixels are scored, without one by `_LEVELS`; an error has the label.
-    """
+    """Return what each pixel of ground truth is, by a threshold or by `_LEVELS`; uint8."""
     levels = to_8_bit(image)
     if threshold is not None:
         return (levels >= threshold).astype(np.uint8)

@@ -173,10 +173,7 @@ Picture = NDArray[np.uint8]
 
 
 def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, title: str) -> Picture:
-    """Draw which pixels of a mask are wrong, beside the frame where it is known, in OpenCV's order.
-
-    On the right pixels have the colours of `PALETTE`, enlarged if small; the title is ASCII.
-    """
+    """Draw which pixels of a mask are wrong, beside the frame if it is known, with ASCII."""
     panels = [PALETTE[verdicts]]
     if frame is not None and frame.shape[:2] == verdicts.shape:
         panels.insert(0, frame)

@@ -70,10 +70,7 @@ class Stretches:
 
 
 class Painter:
-    """Draws the overlay and captions on the frames of clips.
-
-    `needs_numbers` says whether frames must have their numbers, and come in their order.
-    """
+    """Draws on frames of clips, which `needs_numbers` says must come in order with numbers."""
 
     def __init__(self, run: RunData, options: ClipOptions) -> None:
         self._options, overlay = options, options.overlay

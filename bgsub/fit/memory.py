@@ -220,10 +220,7 @@ def make_plan(
     name: str = "input",
     jobs: int = 1,
 ) -> Plan:
-    """Choose the first storage that fits: memory, a file in `temp`, a smaller sample decoded again.
-
-    MemoryLimitError if none does, with what is needed and what would help.
-    """
+    """Choose the first storage that fits: memory, a file in `temp`, a smaller sample."""
     folder = spill_folder() if temp is None else Path(temp)
     storages: dict[Storage, str] = {"memory": ""}
     if free_space(folder) > 1.1 * need.on_disk:

@@ -211,10 +211,7 @@ def outlier_frames(table: ErrorTable) -> NDArray[np.bool_]:
 def with_cutoff(
     table: ErrorTable, *, cutoff: float | None = None, quantile: float | None = None
 ) -> ErrorTable:
-    """Return the table with another cut-off of either score; UsageError if both are given.
-
-    The quantile is of the scores of the frames before any lasting change of the scene.
-    """
+    """Return the table with a cut-off, or a quantile of the scores before any lasting change."""
     EventOptions(cutoff=cutoff, quantile=quantile)
     if quantile is not None:
         ordinary = table.highest[_before_change(table)]

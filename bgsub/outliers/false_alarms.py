@@ -78,7 +78,7 @@ _ROUNDING_VARIANCE = 1.0 / 12.0
 def score_scale(location: float, scale: float, pixels: int) -> float:
     """Return the scale that scores are relative to, of location and scale of ordinary √r.
 
-    At least `NOISE_VARIATION` of the location, and of what rounding to 8 bits leaves of no noise.
+    At least `NOISE_VARIATION` of the location, and of what 8 bits leave without any noise.
     """
     least = NOISE_VARIATION * max(location, math.sqrt(pixels * _ROUNDING_VARIANCE))
     return max(scale, least)

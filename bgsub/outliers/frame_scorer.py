@@ -293,10 +293,7 @@ def windowed(deviations: Singles, side: int, factor: int) -> Singles:
 
 
 def excess(means: Singles, window: Window) -> Singles:
-    """How far every window of pictures lies above its usual mean, in spreads, (m, h, w).
-
-    Without the margin, in which windows are half mirrored; in a tiny picture there is none.
-    """
+    """How far every window lies above its usual mean, in spreads, without the margin, (m, h, w)."""
     width = _MARGIN // window.factor
     cut = tuple(
         slice(width, side - width) if side > 4 * width else slice(None) for side in means.shape[1:]

@@ -304,10 +304,7 @@ def _fit_all(
     variants: Sequence[Variant],
     done: Callable[[int], None],
 ) -> list[dict[str, Any]]:
-    """Fit every variant with every k to the data sets of every point; rows of a table.
-
-    On one thread of the matrix library, so that the same seed gives the same numbers.
-    """
+    """Fit every variant with every k, on one thread, to all data sets; rows of a table."""
     rows, count = [], 0
     with one_blas_thread():
         for cells, sets in points:
@@ -433,10 +430,7 @@ def _draw(
     variance: bool = False,
     random_state: int | np.random.Generator | None = None,
 ) -> SyntheticData:
-    """Draw n observations with p ≥ k features, a share of outliers in [0, 1) among them.
-
-    ValueError for other sizes and shares.
-    """
+    """Draw n observations with p ≥ k features and a share of outliers in [0, 1), or ValueError."""
     if not 1 <= n_components <= n_features:
         message = f"n_components={n_components}: from 1 to n_features={n_features} is needed"
         raise ValueError(message)

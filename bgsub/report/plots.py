@@ -105,10 +105,7 @@ def render_errors(
     plot_format: PlotFormat = "png",
     film: Film | None = None,
 ) -> bytes:
-    """Draw the error of every frame, above its two scores, over frame number and time.
-
-    As a root mean square per pixel, on a logarithmic axis where the spread asks for it.
-    """
+    """Draw the error of every frame, above its two scores, over frame number and time."""
 
     def draw(figure: Figure) -> None:
         if table.local is None:

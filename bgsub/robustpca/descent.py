@@ -205,10 +205,7 @@ def random_orthonormal(n_features: int, n_components: int, rng: np.random.Genera
 def algorithm1(
     X: Floats, U: Floats, n_support: int, *, tol: float = 1e-5, max_iter: int = 1000
 ) -> Descent:
-    """Run one start of Algorithm 1 as printed, on the matrix itself: slow, but easy to trust.
-
-    The result's weights are m − m₀ and its basis is U, as in `spaces.FeatureSpace`.
-    """
+    """Run one start of Algorithm 1 as printed, on the matrix itself: slow, easy to trust."""
     import scipy.linalg
 
     start = m = column_median(X)

@@ -158,10 +158,7 @@ class RowSpace:
 
 
 class FeatureSpace:
-    """The data themselves, of any real type, for more rows than columns: O(np) per column.
-
-    X is centred in float64 a block of rows at a time; threads change no bit of the results.
-    """
+    """The data themselves, centred by blocks, for more rows than columns: O(np) per column."""
 
     copies: NDArray[np.int64] | None = None
     """Nobody looks for copies here."""

@@ -51,10 +51,7 @@ class Absorber:
         self._last = self._drifted = 0.0
 
     def apply(self, mask: Bytes, picture: Bytes, time_s: float) -> Bytes:
-        """Return the mask of the next frame, 0 or 255, without what has come to rest.
-
-        The picture is the frame, or without one the mask, which is steady while it is foreground.
-        """
+        """Return a mask, 0 or 255, without what has come to rest; the picture may be the mask."""
         if self._start is None:
             self._start = self._last = time_s
         now = time_s - self._start

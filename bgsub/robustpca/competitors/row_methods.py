@@ -116,10 +116,7 @@ def coordinates(space: Space) -> Coordinates:
 
 
 def spatial_median(points: Floats) -> Floats:
-    """Point with the least sum of distances to the rows, shape (ρ,).
-
-    Weiszfeld's iteration; where it meets a row, the step of Vardi and Zhang (2000) decides.
-    """
+    """Point with the least sum of distances to the rows, by Weiszfeld, Vardi and Zhang (2000)."""
     center = points.mean(axis=0)
     scale = float(np.abs(points - center).max(initial=0.0))
     if scale == 0.0:
