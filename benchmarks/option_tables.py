@@ -71,7 +71,7 @@ def row(one: Field[Any]) -> str:
     """Return the row of an option."""
     declared, name = declaration(one), flag(one)
     names = ", ".join(f"`{each}`" for each in (declared.short, name) if each)
-    value, default = declared.rule.words(), ""
+    value, default = str(declared.rule), ""
     if one.default is not None:
         default = f"`{declared.rule.to_text(one.default)}`"
     if isinstance(declared.rule, Switch):

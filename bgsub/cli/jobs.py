@@ -137,10 +137,7 @@ class Work:
 
 
 def belongs(folder: Path, given: str) -> bool:
-    """Return whether complete results are those of this input, by its path or else by its content.
-
-    Results whose manifest does not say are taken to be.
-    """
+    """Return whether results are of this input, by path or content, or do not say."""
     from bgsub.pipeline.manifest import input_identity, load_manifest, recorded_path
 
     try:
@@ -282,10 +279,7 @@ def segments_failed(failed: Sequence[int], total: int) -> str:
 def side_by_side(
     units: Sequence[tuple[Job, Work]], session: Session, processes: int
 ) -> Iterator[Outcome]:
-    """Do jobs in several processes; see `attempt`.
-
-    Yields outcomes in the order of the jobs, when all that was said of the job has been written.
-    """
+    """Do jobs in several processes; yield outcomes in order, when all that was said is written."""
     from concurrent.futures import ThreadPoolExecutor
 
     idle: queue.SimpleQueue[Child] = queue.SimpleQueue()
@@ -381,10 +375,7 @@ class _Unit:
 
 
 def on_cluster(pool: Pool, jobs: Sequence[Job], work: Work, session: Session) -> Iterator[Outcome]:
-    """Let workers do jobs, some of them again, and join what is in segments.
-
-    Yields what became of each as it is ready; UsageError if nobody works any more.
-    """
+    """Let workers do jobs, some again, and join segments; UsageError if nobody works any more."""
     from bgsub.cluster.pool import TRIES, do_in_child
 
     films: list[_Film] = []
@@ -498,10 +489,7 @@ def request_for(job: Job, work: Work, session: Session, *, unseen: bool = False)
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Do what is asked for; return what became of it, and the lines that were said.
-
-    ``jobs``, if it is there, are the requests that share this machine.
-    """
+    """Do a request, one of ``jobs`` on this machine; return what became of it, and what it said."""
     job, work, session = (request[name] for name in ("job", "work", "session"))
     if "jobs" in request:
         work = replace(work, options=replace(work.options, jobs=request["jobs"]))

@@ -433,10 +433,7 @@ def work_is_done() -> None:
 
 @contextlib.contextmanager
 def asked_to_stop() -> Iterator[threading.Event]:
-    """Let these signals set an event instead, for what must not be broken off at any line.
-
-    The second one ends the program at once, as everywhere.
-    """
+    """Let the first of these signals set an event; the second ends the program, as everywhere."""
     stop = threading.Event()
     before: dict[signal.Signals, Any] = {}
 

@@ -312,10 +312,7 @@ _OF_OBJECTS = "max_area min_track max_gap regions line feedback"
 
 
 def name_idle(options: RunOptions, session: Session) -> None:
-    """Log one warning that names all typed options without effect; the run goes on without them.
-
-    What an earlier run was given (--from-json) may be superfluous.
-    """
+    """Log one warning that names all typed options without effect; the run goes on without them."""
     from bgsub.pipeline.inputs import needs_fit, needs_masks, needs_objects
 
     typed, written, method = typed_options(), options.outputs, f"--method {options.method}"

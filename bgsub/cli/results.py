@@ -40,10 +40,7 @@ selection_options: Callable[[opts.F], opts.F] = opts.together(
 
 
 def load_selected(folder: Path, params: Mapping[str, Any], *, always: bool = False) -> RunData:
-    """Load a run with the selection that the parameters make; without any, all that it found.
-
-    With `always`, events are formed anew where no option was given, too.
-    """
+    """Load a run with the selection of the parameters; `always` forms events anew too."""
     from bgsub.export.run_data import load_run
     from bgsub.tracking.events import EventFilter
     from bgsub.tracking.regions import check_inside

@@ -21,7 +21,7 @@ class _Moment(Rule):
     meaning = "a date and a time, such as 2026-05-01T22:00:00"
     metavar = "TIME"
 
-    def _convert(self, value: Any) -> str:
+    def _read(self, _name: str, value: Any) -> str:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         has_time = isinstance(value, datetime) or len(value) > len("2026-05-01")
         if moment.tzinfo is not None or not has_time:

@@ -264,10 +264,7 @@ class Analysis:
         return len(self._untold)
 
     def open(self, header: Header) -> bool:
-        """Begin with a connection; return whether the scene is as it was before.
-
-        InputError if the model that is to be used is of another size.
-        """
+        """Begin a connection; return if the scene is as before; InputError for another size."""
         before, self._header, layout = self._header, header, header.layout
         size = layout.width, layout.height
         self._view = View(header.size, (0, 0, *header.size), size)

@@ -232,10 +232,7 @@ class Sound:
 
 
 class RawEncoder:
-    """Encode raw pictures as H.264 for clips: as they are, they would fill memory and disk.
-
-    Of pictures with odd sides the last line is lost.
-    """
+    """Encode raw pictures, but for odd last lines, as H.264: they would fill memory and disk."""
 
     def __init__(self, frame: VideoFrame, rate: Fraction, base: Fraction) -> None:
         self._rate, self._base = rate, base

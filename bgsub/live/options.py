@@ -41,7 +41,7 @@ class KeepRule(Rule):
     meaning = "an amount such as 10G, or a time such as 7d"
     metavar = "AMOUNT"
 
-    def _convert(self, value: Any) -> str:
+    def _read(self, _name: str, value: Any) -> str:
         if not isinstance(value, str):
             raise TypeError(value)
         parse_keep(value)

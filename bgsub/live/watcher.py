@@ -99,10 +99,7 @@ class Status:
 
 @contextlib.contextmanager
 def served_metrics(status: Status, port: int) -> Iterator[int]:
-    """Serve a status on http://127.0.0.1:PORT/metrics; yield the port, of 0 any that is free.
-
-    OutputError if the port is taken.
-    """
+    """Serve a status on http://127.0.0.1:PORT/metrics; yield the port. OutputError if taken."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -33,10 +33,9 @@ _LEAST_WIDTH = 480  # pixels: smaller heat maps are enlarged, so that the scale 
 
 
 class ActivityOutput(Sink):
-    """A sink that counts where masks are foreground, and how much in each minute.
+    """Counts where masks are foreground, and in each minute: heatmap.npy and .png, activity.csv.
 
-    Into the folder it writes heatmap.npy, heatmap.png (over background.png) and activity.csv. The
-    place is what the masks show: x, y, width and height in pixels of the input.
+    The place is what the masks show: x, y, width and height in pixels of the input.
     """
 
     needs = frozenset({"mask"})

@@ -37,11 +37,11 @@ _SPAN_IN_THRESHOLDS = 6.0
 
 
 class VideoOutput(Sink):
-    """A sink that writes a picture of every frame to a file.
+    """Writes a picture of every frame to a file; `count` is their number, once it is closed.
 
-    `prepare` draws the picture of a frame; with `objects`, which must come before this among the
-    sinks, it draws what is needed before these are known, and `draw` returns the picture from that
-    and the objects, in pixels of the mask. `count` is the frames in the file, once it is closed.
+    With `objects`, which must come before this among the sinks, `prepare` draws what is needed
+    before these are known, and `draw` makes the picture of that and of objects, in pixels of the
+    mask.
     """
 
     def __init__(
@@ -91,12 +91,11 @@ class VideoOutput(Sink):
 
 @dataclass
 class MaskStatistics(Sink):
-    """A sink that counts what the masks of a run amount to.
+    """Counts what masks amount to, of which `pixels` of a frame can be foreground.
 
-    `pixels` of a frame can be foreground. Of the `frames` with a mask some are `empty`, and some
-    `crowded`: over 80 % of them are foreground. `covered` and `left_out` are sums of the shares of
-    the frames that are foreground and that other options would mark. `confidence` has first and
-    last of frames whose masks deserve the same, in tenths, as far as it is known.
+    Of `frames` some are `empty`, and some `crowded`: over 80 % foreground. `covered` and `left_out`
+    sum the shares of the frames that are foreground and that other options would mark. `confidence`
+    has first and last of frames whose masks deserve the same, in tenths, as far as it is known.
     """
 
     pixels: int

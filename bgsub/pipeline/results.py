@@ -146,10 +146,8 @@ class ResultsDirectory:
     A context manager: outputs are written to `stage` paths in a hidden folder inside the directory,
     which is made if it is missing; `commit` renames them, the manifest last; leaving without a
     commit removes every trace. What a killed run left there is removed, or put in place if it was
-    whole, and that is said. `names` are those of all that the run will write, without the manifest;
-    `force` replaces what an earlier run of bgsub wrote, and never other files.
-
-    OutputError, before any work, if the directory cannot be written or holds what would be
+    whole, and that is said. `force` replaces what an earlier run of bgsub wrote, and never other
+    files. OutputError, before any work, if the directory cannot be written or holds what would be
     replaced.
     """
 
@@ -227,16 +225,13 @@ class ResultsDirectory:
             raise cannot_write(self.path / name, error, _ADVICE) from error
 
     def commit(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Rename all staged outputs, and write the manifest last.
-
-        Returns the manifest with ``outputs``: size in bytes, SHA-256 (and number of pictures) by
-        name. OutputError if a file cannot be written or renamed, or somebody else has put files
-        there meanwhile.
+        """Rename all staged outputs and write the manifest last; return it with facts of each.
 
         Signals wait from here to the end of the context; the KeyboardInterrupt that they raise then
         says that the results are complete. What it replaces goes only when the new results are on
         the disk. A kill at any moment leaves one of the two whole, in place or, until the next run
-        on that folder, aside.
+        on that folder, aside. OutputError if a file cannot be written or renamed, or somebody else
+        has put files there.
         """
         try:
             outputs = {name: describe(self.stage(name)) for name in self._names}

@@ -179,10 +179,7 @@ class SegmentPlan:
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()
 
     def segment_options(self, number: int) -> RunOptions:
-        """Return the options with which a segment is an ordinary run.
-
-        What is made of all frames, and what --feedback drops, is made when segments are joined.
-        """
+        """Return the options of a segment's own run; what needs all frames is made by the join."""
         segment, options = self.segments[number - 1], self.options
         outputs = options.outputs - {"plot"}
         if needs_fit(options):

@@ -175,10 +175,7 @@ class FrameSource(ABC):
         return self.frames_into(None)
 
     def frames_into(self, room: Callable[[], Bytes] | None) -> Iterator[Frame]:
-        """Iterate as usual, but let each frame be stored where `room` says, to spare a copy.
-
-        Nothing is stored there for a frame that turns out to be bad.
-        """
+        """Iterate, storing each good frame where `room` says, to spare a copy."""
         picker, on_bad_frame = Picker(self.options.selection), self.options.on_bad_frame
         self._late_doubts = []
         bad: list[BadFrame] = []

@@ -58,10 +58,7 @@ _WITH_CHECKSUMS = frozenset({"ffv1", "png", "apng"})
 
 
 def unseen_damage(codec: str, *, has_sums: bool) -> str:
-    """Return whether damage to the frames of a codec can go unseen; empty if it cannot.
-
-    Packets of FFV1 may have checksums or not (`has_sums`).
-    """
+    """Return whether damage can go unseen, empty if not; FFV1 may have checksums (`has_sums`)."""
     if codec in _WITHOUT_CHECKS or (codec == "ffv1" and not has_sums):
         return "cannot be seen"
     return "" if codec in _WITH_CHECKSUMS else "may go unseen"

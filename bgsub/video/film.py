@@ -116,10 +116,7 @@ class VideoFileSource(FrameSource):
                 self._late_doubts.append((item.number, item.time_s))
 
     def _decode_selected(self, threads: int) -> Generator[Item, None, None]:
-        """Yield all frames, but decode only what leads to those that are selected.
-
-        Raises Unexpected where all is to be decoded: what is selected is unknown, or something odd.
-        """
+        """Yield all, but decode only what leads to those selected; Unexpected where all must be."""
         selection, header = self.options.selection, self._header
         if self._plan_of_packets is None:
             with self.opened() as (container, stream):
@@ -203,10 +200,7 @@ class VideoFileSource(FrameSource):
 
 
 def _is_behind(entry: film_index.Entry, found: damage.Finding, number: int) -> bool:
-    """Return whether a frame is one behind the entry, where number frames were before it.
-
-    Raises Damaged if the first one is another than that of the entry.
-    """
+    """Return whether a frame is not before the entry; Damaged if another comes first."""
     if number < entry.number:
         if found.stamp_s is not None and found.stamp_s < entry.stamp_s:
             return False  # depends on a frame before the key frame

@@ -292,10 +292,7 @@ class FilmIndex:
         return np.sort(self.ranks[self.is_key])
 
     def entry(self, number: int) -> Entry | None:
-        """Return where decoding may begin so that a frame is the one of a pass from the start.
-
-        None where that is the start.
-        """
+        """Return where decoding up to a frame may begin; None is the start of the video."""
         last = int(np.searchsorted(self.keys, number - 1, side="right")) - 1
         place = last - 1  # streams that are refreshed bit by bit need two
         if place <= 0:

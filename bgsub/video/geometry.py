@@ -75,10 +75,7 @@ class Orientation:
 
 @dataclass(frozen=True)
 class Geometry:
-    """What is done to every picture of one input.
-
-    It is turned from its native size (width, height), the region is cut out, and scaled to `size`.
-    """
+    """How pictures of a native size are turned, cut to a region and scaled to a size."""
 
     native_size: tuple[int, int]
     orientation: Orientation
@@ -221,10 +218,7 @@ class MaskImage:
 
     @classmethod
     def read(cls, given: str | os.PathLike[str] | NDArray[Any], what: str) -> MaskImage:
-        """Read what a picture is from a file, or take an array of uint8, uint16 or bool.
-
-        InputError if the file is no picture, UsageError if an array is none.
-        """
+        """Read a file, InputError if it is none, or take an array of uint8, uint16 or bool."""
         image: NDArray[Any]
         image, name = (
             (given, what)
@@ -253,10 +247,7 @@ class MaskImage:
     def ignored(
         self, geometry: Geometry, pixel_mask: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_]:
-        """Return the pixels of the frames that are white, that is to be ignored.
-
-        One of the fit (None for all) must be left that could be foreground.
-        """
+        """Return the white pixels, to be ignored; one of the fit (None for all) must be left."""
         ignored = self._white(geometry)
         left = ~ignored if pixel_mask is None else pixel_mask & ~ignored
         if not left.any():

@@ -146,10 +146,7 @@ def _open_by_pillow(source: Path | bytes, formats: tuple[str, ...] = _BY_PILLOW)
 
 
 def read_header(source: Path | bytes) -> ImageHeader:
-    """Read what an image is, without its pixels.
-
-    ImageError if it is none, of other values than whole numbers of 8 or 16 bits, or too large.
-    """
+    """Read what an image is; ImageError if none, too large, or not of 8 or 16 whole bits."""
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
         beginning = file.read(4)
     if not beginning:
@@ -354,10 +351,7 @@ def encode_image(image: Image, suffix: str = ".png") -> bytes:
 
 
 def write_image(path: str | os.PathLike[str], image: Image) -> None:
-    """Write a picture, in the format that the name ends with.
-
-    OutputError, or ValueError as `encode_image`.
-    """
+    """Write a picture, as the name ends; OutputError, or ValueError as of `encode_image`."""
     data = encode_image(image, Path(path).suffix)
     try:
         Path(path).write_bytes(data)

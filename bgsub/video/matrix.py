@@ -67,10 +67,7 @@ class FrameMatrix:
         return np.array(self._times, dtype=np.float64)
 
     def append(self, frame: Frame) -> None:
-        """Add a frame as the last row; its bytes are copied, unless they are in the `room` for it.
-
-        OutputError if the file cannot grow.
-        """
+        """Copy a frame into the last row, unless it is in that `room`; OutputError if full."""
         row = self.room()
         if frame.data.ctypes.data != row.ctypes.data:
             row[:] = frame.data
@@ -87,10 +84,7 @@ class FrameMatrix:
         return place
 
     def columns(self, start: int, stop: int, rows: NDArray[np.int64] | None = None) -> Bytes:
-        """Copy a block of columns: the same bytes of every frame, or of increasing rows.
-
-        No other row is touched, which matters where a sample of a long video is read from a file.
-        """
+        """Copy a block of columns of all rows, or of increasing ones; no other row is read."""
         block = np.empty((len(self) if rows is None else rows.size, stop - start), dtype=np.uint8)
         for index, chunk in enumerate(self._chunks):
             first = index * self.chunk_rows

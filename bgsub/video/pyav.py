@@ -143,10 +143,7 @@ def is_flush(packet: Packet[VideoStream]) -> bool:
 
 
 def prepare(stream: VideoStream, *, threads: int, strict: bool) -> None:
-    """Set how a stream that was just opened is decoded.
-
-    Without `strict`, a decoder may hide an error by showing what is left of the picture.
-    """
+    """Set how a new stream is decoded; unless `strict`, what is left of a picture hides errors."""
     kind = "FRAME" if stream.codec_context.name in _QUIET_SLICES else "AUTO"
     stream.thread_type = "NONE" if threads == 1 else kind
     stream.codec_context.thread_count = threads
@@ -155,10 +152,7 @@ def prepare(stream: VideoStream, *, threads: int, strict: bool) -> None:
 
 
 def stamp_of(frame: VideoFrame, *, by_decoding_order: bool = False) -> float | None:
-    """Return a frame's timestamp in seconds.
-
-    `by_decoding_order` trusts only decoding timestamps, for containers that have no others (avi).
-    """
+    """Return a frame's timestamp in seconds, `by_decoding_order` where there is no other (avi)."""
     stamp = frame.dts if by_decoding_order or frame.pts is None else frame.pts
     return seconds(stamp, frame.time_base)
 

@@ -78,10 +78,7 @@ _PATIENCE_S = 30.0
 
 
 def open_container(path: Path, kind: VideoKind, *, title: str = "") -> OutputContainer:
-    """Open a video file for writing; one that is there already is overwritten.
-
-    av.FFmpegError or OSError where FFmpeg refuses, which may happen as late as the first packet.
-    """
+    """Open a video file for writing; FFmpeg may refuse as late as the first packet."""
     # bitexact: the same frames give the same file, without dates and random identifiers.
     # An absolute path is never taken for the name of a protocol, whatever colons it has.
     options = {"fflags": "+bitexact"} | ({"movflags": "+faststart"} if kind == "mp4" else {})
@@ -141,10 +138,7 @@ class FrameClock:
 
 
 def count_frames(path: Path) -> int:
-    """Count the frames of a video file by its packets, decoding only its first and last ones.
-
-    OutputError if the file cannot be read or these cannot be decoded.
-    """
+    """Count a video's packets, and decode the first and the last ones; OutputError if it fails."""
     count = 0
     tail: list[Packet[VideoStream]] = []
     try:
@@ -262,10 +256,7 @@ def _ffv1_frame(pixels: Pixels, planes: tuple[Image, ...]) -> VideoFrame:
 
 
 def _plane_views(frame: VideoFrame, *, channels: int = 1) -> list[Bytes]:
-    """Return writable arrays onto the planes of a frame, which must outlive them.
-
-    (rows, columns) each, or (rows, columns, channels), without the padding of their rows.
-    """
+    """Return writable views of a frame's planes, which must outlive them, without padding."""
     views: list[Bytes] = []
     for plane in frame.planes:
         shape = (plane.height, plane.line_size) if channels == 1 else (plane.height, -1, channels)
@@ -281,11 +272,7 @@ def find_written(folder: Path, name: str) -> Path | None:
 
 
 class FrameSink(ABC):
-    """Takes the frames of one result, in order.
-
-    `padded` says whether frames of odd size were continued to an even one (mp4 only), `count` how
-    many there are so far.
-    """
+    """Takes the frames of one result; `padded` says whether odd sizes became even (mp4 only)."""
 
     def __init__(self, path: Path, name: str, layout: Layout) -> None:
         self.name, self.path = name, path
@@ -303,10 +290,7 @@ class FrameSink(ABC):
             self._write(frame, time_s)
 
     def close(self) -> int:
-        """Finish, read the result again and return its number of frames, which is that written.
-
-        What does not hold them is left for `abort` to remove.
-        """
+        """Finish, read the result again and return its number of frames, which is that written."""
         if self.count == 0:
             raise OutputError(f"{self.path}: no frame was written to it; select some frames")
         with self._named():
