@@ -346,18 +346,3 @@ def name_idle(options: RunOptions, session: Session) -> None:
         parts.append(f"{', '.join(given)} {verb} no effect {reason}")
     if parts:
         session.log("warning", "; ".join(parts))
-
-
-def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what run.json begins with, whatever the command."""
-    from bgsub.pipeline import manifest as manifests
-    from bgsub.version import __version__
-
-    return {
-        "schema_version": manifests.SCHEMA_VERSION,
-        "bgsub_version": __version__,
-        "command": command,
-        "options": options,
-        "seed": options.get("seed"),
-        "versions": manifests.versions(),
-    }

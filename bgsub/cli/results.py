@@ -234,6 +234,7 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
     by time.
     """
     from bgsub.export.clips import Painter, clip_names, join_clips, plan_spans, write_clips
+    from bgsub.pipeline.manifest import preamble
     from bgsub.pipeline.results import ResultsDirectory
 
     force, own = params.pop("force"), opts.chosen(ClipOptions, params)
@@ -263,7 +264,7 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
             if own.sheet is not None:
                 _write_sheet(run, spans, own, Path(own.sheet))
             facts = {name: str(getattr(run, name)) for name in _FACTS}
-            record = opts.preamble("clips", own.to_json())
+            record = preamble("clips", own.to_json())
             results.commit(record | {"of": facts, "clips": len(spans)})
         if not spans:
             session.log("finding", "no event was found: clips.csv has no rows")

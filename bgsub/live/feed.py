@@ -297,9 +297,9 @@ class Feed:
             end, had_frames = self._listen(cast("BinaryIO", process.stdout))
             self._process = None
             process.kill()
-        return End(
-            f"nothing came for {self._stall_s:g} s"
-        ) if self._has_stalled else end, had_frames
+        if self._has_stalled:
+            end = End(f"nothing came for {self._stall_s:g} s")
+        return end, had_frames
 
     def _listen(self, pipe: BinaryIO) -> tuple[End, bool]:
         base, had_frames, ring = 0.0, False, PacketRing(self._keep_s)

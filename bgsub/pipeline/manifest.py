@@ -94,6 +94,18 @@ def versions() -> dict[str, str]:
     return found
 
 
+def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what run.json begins with, whatever the command."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "bgsub_version": __version__,
+        "command": command,
+        "options": options,
+        "seed": options.get("seed"),
+        "versions": versions(),
+    }
+
+
 def peak_memory() -> int | None:
     """Return the peak resident memory of this process, bytes; None if the system does not say."""
     try:

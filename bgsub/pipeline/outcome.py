@@ -14,7 +14,6 @@ from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import output_name
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.results import ResultsDirectory
-from bgsub.version import __version__
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
@@ -173,10 +172,7 @@ def finish(
         "used": used,
     }
     manifest = {
-        "schema_version": manifests.SCHEMA_VERSION,
-        "bgsub_version": __version__,
-        "options": options.to_json(),
-        "seed": options.seed,
+        **manifests.preamble(facts["command"], options.to_json()),
         "directory": os.getcwd(),  # noqa: PTH109 - text
         **facts,
         **errors,
@@ -185,7 +181,6 @@ def finish(
         "hints": hints,
         "stages_s": watch.seconds,
         "peak_memory_bytes": manifests.peak_memory(),
-        "versions": manifests.versions(),
     }
     return commit(outputs.results, manifest, watch, with_page="report" in options.outputs)
 

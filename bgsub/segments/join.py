@@ -21,7 +21,7 @@ from bgsub.outliers.events import Event
 from bgsub.pipeline import advice
 from bgsub.pipeline.activity import join_activity, join_heatmaps
 from bgsub.pipeline.inputs import VIDEOS, output_name, output_names
-from bgsub.pipeline.manifest import SCHEMA_VERSION, Stopwatch, load_manifest, peak_memory
+from bgsub.pipeline.manifest import Stopwatch, load_manifest, peak_memory, preamble
 from bgsub.pipeline.objects import given_feedback, object_facts, object_options
 from bgsub.pipeline.outcome import RunResult, commit
 from bgsub.pipeline.results import ResultsDirectory
@@ -30,7 +30,6 @@ from bgsub.tracking.feedback import drop_alike
 from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded
 from bgsub.tracking.tables import read_frames
 from bgsub.tracking.tracker import Observation
-from bgsub.version import __version__
 from bgsub.video.clip import join_arrays, join_pictures, join_videos, link_or_copy
 
 Facts = Mapping[str, Any]
@@ -71,12 +70,8 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
             hints.setdefault(hint, []).append(number)
     peaks = [peak_memory() or 0, *(each["peak_memory_bytes"] or 0 for each in found)]
     facts: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "bgsub_version": __version__,
-        "options": plan.options.to_json(),
-        "seed": plan.options.seed,
+        **preamble("run", plan.options.to_json()),
         "directory": plan.directory,
-        "command": "run",
         **first,
         "input": {**first["input"], **plan.identity},
         "segments": segments,
@@ -372,12 +367,9 @@ def _join_frames(
             join = join_arrays if Path(name).suffix else join_pictures
             join(parts, results.stage(name))
             continue
-        begins = [float(segment["span"]["first_time_s"]) for segment in facts["segments"]]
-        timed, shown = (
-            list(zip(parts, begins, strict=True)),
-            None if rate is None else Fraction(rate),
-        )
-        join_videos(timed, results.stage(name), title=stem, rate=shown)
+        begins = (float(segment["span"]["first_time_s"]) for segment in facts["segments"])
+        timed = list(zip(parts, begins, strict=True))
+        join_videos(timed, results.stage(name), title=stem, rate=rate and Fraction(rate))
 
 
 def _join_tables(

@@ -232,18 +232,11 @@ def join_arrays(folders: Sequence[Path], out: Path) -> int:
     parts = [zarr.open_array(store=str(folder), mode="r", zarr_format=2) for folder in folders]
     first = parts[0]
     try:
-        target = zarr.create_array(
-            store=str(out),
-            shape=(0, *first.shape[1:]),
-            chunks=first.chunks,
-            dtype=first.dtype,
-            zarr_format=2,
-            attributes=dict(first.attrs),
-            config={"write_empty_chunks": True},
-        )
+        size, chunk = first.shape[1:], first.chunks[0]
+        target = sinks.begin_zarr(out, size, first.dtype, chunk, dict(first.attrs))
         for part in parts:
-            for start in range(0, part.shape[0], first.chunks[0]):
-                target.append(np.asarray(part[start : start + first.chunks[0]]))
+            for start in range(0, part.shape[0], chunk):
+                target.append(np.asarray(part[start : start + chunk]))
     except OSError as error:
         raise sinks.output_error(out, error) from error
     return int(target.shape[0])

@@ -30,6 +30,9 @@ from bgsub.video.film_index import GAP_STEPS, RESTART_S, Entry, FilmHeader, Pace
 
 # Packets that are decoded to see whether a film departs from the standard, which is no damage.
 _PROBED = 40
+# A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example);
+# but in AV1 a few bytes show a picture that was sent before.
+_LEAST_PACKET, _SHORT_CODECS = 8, {"libdav1d", "libaom-av1", "av1"}
 # More packets for each frame than this are not one frame each (fields, for example).
 _PACKETS_A_FRAME = 1.6
 # Share of a step within which two frames have the same time.
@@ -117,7 +120,8 @@ class Tally:
         """Count a packet; pictures are counted from the first key frame on."""
         self.packets += 1
         self.is_incomplete |= packet.is_corrupt
-        if packet.is_discard or not pyav.is_picture(self.codec, packet.size):
+        least = 1 if self.codec in _SHORT_CODECS else _LEAST_PACKET
+        if packet.is_discard or packet.size < least:
             return
         self.pictures += bool(packet.is_keyframe or self.pictures)
         stamp_s = pyav.seconds(packet.pts, packet.time_base)

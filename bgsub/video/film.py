@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from av.container import InputContainer
@@ -45,7 +45,6 @@ class VideoFileSource(FrameSource):
         self._file = path
         self._entry: film_index.Entry | None = None
         self._is_damaged = False
-        self._times: film_index.PacketTimes | None = None
         self._plan_of_packets: film_index.DecodingPlan | None = None
         with self.opened() as (container, stream):
             self._header = header = film_index.FilmHeader(container, stream)
@@ -66,8 +65,9 @@ class VideoFileSource(FrameSource):
             and header.step_s is not None
             and not header.has_decoding_times
         )
-        self._has_sums = header.codec == "ffv1" and damage.has_checksums(packet)
-        self.unseen_damage = damage.unseen_damage(self.codec, has_sums=self._has_sums)
+        has_sums = header.codec == "ffv1" and damage.has_checksums(packet)
+        self._is_sound = damage.has_checksums if has_sums else lambda _: True
+        self.unseen_damage = damage.unseen_damage(self.codec, has_sums=has_sums)
         self._opening_warnings += header.blind_spots(self.unseen_damage)
         self._is_logged = self.unseen_damage != "may go unseen"
 
@@ -150,7 +150,7 @@ class VideoFileSource(FrameSource):
                 strict = not damage.departs_from_standard(container, stream)
             if not strict:
                 notes.append("its codec departs from the standard: damage may go unseen")
-        numbering = damage.Numbering(header, self._packet_times, self._item, is_damaged=alone)
+        numbering = damage.Numbering(header, lambda: self._times, self._item, is_damaged=alone)
         with self.opened() as (container, stream):
             pyav.prepare(stream, threads=threads, strict=strict)
             if entry is not None:
@@ -182,14 +182,10 @@ class VideoFileSource(FrameSource):
         if header.falls_short(tally.packets, tally.end_s):
             self._late_doubts.append(numbering.shown)  # it may be there in part
 
-    def _packet_times(self) -> film_index.PacketTimes:
-        if self._times is None:
-            with self.opened() as (container, stream):
-                self._times = film_index.packet_times(container, stream)
-        return self._times
-
-    def _is_sound(self, packet: bytes) -> bool:
-        return not self._has_sums or damage.has_checksums(packet)
+    @cached_property
+    def _times(self) -> film_index.PacketTimes:
+        with self.opened() as (container, stream):
+            return film_index.packet_times(container, stream)
 
     def _item(self, number: int, frame: VideoFrame, time_s: float) -> Item:
         width, height = frame.width, frame.height

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import EmptySelectionError, UsageError
-from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix
+from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix, in_color
 from bgsub.video.images import read_image
 from bgsub.video.selection import Region
 
@@ -153,27 +153,21 @@ class Geometry:
         """
         vector = np.empty(layout.size, dtype=np.uint8) if out is None else out
         luma, *colors = layout.planes(vector)
-        self._place_luma(picture, luma)
+        first = picture.planes[0]
+        own = first if picture.own_luma is None else picture.own_luma
+        if own.ndim == 3:
+            own = cv2.cvtColor(own, cv2.COLOR_BGR2GRAY).astype(np.uint8, copy=False)
+        self._place(own, luma, _LUMA_RANGE if picture.limited else None)
         if layout.kind == "bgr":
-            first = picture.planes[0]
-            if first.ndim == 2:
-                full = _expand(first, _LUMA_RANGE) if picture.limited else first
-                first = cv2.cvtColor(full, cv2.COLOR_GRAY2BGR).astype(np.uint8, copy=False)
-            self._place(first, colors[0])
+            if first.ndim == 2 and picture.limited:
+                first = _expand(first, _LUMA_RANGE)
+            self._place(in_color(first), colors[0])
         if layout.kind == "yuv420" or layout.with_chroma:
             expansion = _CHROMA_RANGE if picture.limited else None
             planes = picture.planes[1:] or picture.own_chroma
             for plane, target in zip(planes, layout.chroma(vector), strict=False):
                 self._place(plane, target, expansion, halve=True)
         return vector
-
-    def _place_luma(self, picture: Picture, target: Bytes) -> None:
-        plane = picture.planes[0] if picture.own_luma is None else picture.own_luma
-        if plane.ndim == 3:
-            gray = cv2.cvtColor(plane, cv2.COLOR_BGR2GRAY).astype(np.uint8, copy=False)
-            self._place(gray, target)
-        else:
-            self._place(plane, target, _LUMA_RANGE if picture.limited else None)
 
     def _place(
         self,

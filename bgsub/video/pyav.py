@@ -47,10 +47,6 @@ READ = ",".join(sorted(av.formats_available - _LISTS - _DEVICES - _TEXTS))
 
 #: Codecs with packets that are not to be seen.
 HIDDEN_PACKETS = frozenset({"vp8", "vp9", "libvpx", "libvpx-vp9"})
-# A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example);
-# but in AV1 a few bytes show a picture that was sent before.
-_LEAST_PACKET = 8
-_SHORT_CODECS = {"libdav1d", "libaom-av1", "av1"}
 # Decoders that on several threads of slices keep to themselves what is wrong with one.
 _QUIET_SLICES = {"mpeg1video", "mpeg2video"}
 
@@ -130,11 +126,6 @@ def seconds(stamp: int | None, time_base: Any) -> float | None:
     if stamp is None or not time_base:
         return None
     return float(stamp * time_base.numerator / time_base.denominator)  # rounded once
-
-
-def is_picture(codec: str, size: int) -> bool:
-    """Return whether a packet of so many bytes holds a picture, and does not only repeat one."""
-    return size >= _LEAST_PACKET or (size > 0 and codec in _SHORT_CODECS)
 
 
 def is_flush(packet: Packet[VideoStream]) -> bool:

@@ -361,12 +361,26 @@ class PngSink(FrameSink):
         self.path.rmdir()
 
 
-class ZarrSink(FrameSink):
-    """Writes a Zarr array of frames, (n, h, w) or (n, h, w, 3) in RGB.
+def begin_zarr(
+    folder: Path, shape: tuple[int, ...], dtype: Any, chunk: int, names: dict[str, Any]
+) -> Any:
+    """Begin an array of frames, so many in a chunk, in the version 2 that every reader knows."""
+    import zarr
 
-    Chunks hold full frames, as many as take 4 MiB, in one folder. It is of version 2 of the format,
-    which every reader knows.
-    """
+    return zarr.create_array(
+        store=str(folder),
+        shape=(0, *shape),
+        chunks=(chunk, *shape),
+        dtype=dtype,
+        zarr_format=2,
+        attributes=names,
+        config={"write_empty_chunks": True},  # one that is missing was lost
+        overwrite=True,
+    )
+
+
+class ZarrSink(FrameSink):
+    """Writes a Zarr array of frames, (n, h, w) or (n, h, w, 3) in RGB, in one folder of chunks."""
 
     def __init__(self, path: Path, name: str, layout: Layout) -> None:
         super().__init__(path, name, layout)
@@ -380,28 +394,15 @@ class ZarrSink(FrameSink):
         if picture.ndim == 3:
             picture = cast("Image", cv2.cvtColor(picture, cv2.COLOR_BGR2RGB))
         if self._array is None:
-            self._array = self._begin(picture)
+            names = {"_ARRAY_DIMENSIONS": list(_AXES[: picture.ndim + 1]), "title": self.name}
+            chunk = max(1, _CHUNK_BYTES // picture.nbytes)
+            self._array = begin_zarr(self.path, picture.shape, picture.dtype, chunk, names)
         elif picture.shape != self._array.shape[1:] or picture.dtype != self._array.dtype:
             raise ValueError(f"{self.path}: expected frames like the first, not {picture.shape}")
         self._waiting.append(picture.copy())
         self.count += 1
         if len(self._waiting) == self._array.chunks[0]:
             self._flush()
-
-    def _begin(self, first: NDArray[Any]) -> Any:
-        import zarr
-
-        return zarr.create_array(
-            store=str(self.path),
-            shape=(0, *first.shape),
-            chunks=(max(1, _CHUNK_BYTES // first.nbytes), *first.shape),
-            dtype=first.dtype,
-            zarr_format=2,
-            attributes={"_ARRAY_DIMENSIONS": list(_AXES[: first.ndim + 1]), "title": self.name},
-            # A chunk that is missing is one that was lost.
-            config={"write_empty_chunks": True},
-            overwrite=True,
-        )
 
     def _flush(self) -> None:
         if self._waiting:
