@@ -83,18 +83,17 @@ def read_places(places: PlaceOptions) -> tuple[tuple[Region, ...], Region | None
 def read_ignored(
     places: PlaceOptions, size: tuple[int, int] | None = None
 ) -> NDArray[np.bool_] | None:
-    """Read where objects do not count, shape (h, w); its width and height must be `size`."""
-    from bgsub.video.images import read_image
-
+    """Read where objects do not count, as a run does; its width and height must be `size`."""
     if places.ignore is None:
         return None
-    image = read_image(Path(places.ignore))
-    height, width = image.shape[:2]
+    from bgsub.video.geometry import LEVEL, MaskImage
+
+    image = MaskImage.read(places.ignore, "ignore image")
+    height, width = image.levels.shape
     if size is not None and size != (width, height):
         sizes = f"{width}×{height} pixels, the input {size[0]}×{size[1]}"
-        message = f"{Path(places.ignore).name}: the ignore image has {sizes}"
-        raise UsageError(f"{message}; they must be the same")
-    ignored: NDArray[np.bool_] = (image if image.ndim == 2 else image.max(axis=2)) >= 128
+        raise UsageError(f"{image.name}: the ignore image has {sizes}; they must be the same")
+    ignored: NDArray[np.bool_] = image.levels >= LEVEL
     return ignored
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-import cv2
 import numpy as np
 
 from bgsub.background.render import cutout, difference_picture, signed_difference
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from bgsub.tracking.tracker import Observation
 
 _SPAN_IN_THRESHOLDS = 6.0
+_WHITE_ON_BLACK = (255, 255, 255), (0, 0, 0)
 
 
 class VideoOutput(Sink):
@@ -325,7 +325,7 @@ class Preview(NamedTuple):
 
 def draw_preview(shown: Preview, objects: Sequence[Observation] = ()) -> Bytes:
     """Draw a picture of a preview, (H, W, 3), both even; the objects are in the first panel."""
-    from bgsub.tracking.drawing import draw_objects
+    from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 
     height, width = next(iter(shown.panels.values())).shape[:2]
     # Small pictures grow and large ones shrink; strips of a few pixels stay pictures.
@@ -334,19 +334,12 @@ def draw_preview(shown: Preview, objects: Sequence[Observation] = ()) -> Bytes:
     tiles = []
     for index, (caption, picture) in enumerate(shown.panels.items()):
         tile = draw_objects(picture, objects if index == 0 else (), size=size)
-        _write(tile, caption, (6, 16))
+        write_on_plate(tile, caption, (3, 7 + letter_height(tile)), *_WHITE_ON_BLACK)
         tiles.append(tile)
     grid = np.vstack([np.hstack(tiles[:2]), np.hstack(tiles[2:])])
     bar = np.full((28, grid.shape[1], 3), 40, dtype=np.uint8)
     if shown.is_outlier:
         bar[:] = (0, 0, 190)
-    _write(bar, shown.text + "   OUTLIER" * shown.is_outlier, (8, 20))
+    text = shown.text + "   OUTLIER" * shown.is_outlier
+    write_on_plate(bar, text, (5, 23), *_WHITE_ON_BLACK)
     return np.vstack([bar, grid])
-
-
-def _write(picture: Bytes, text: str, at: tuple[int, int]) -> None:
-    """Write white letters on a dark box, which are read on any picture."""
-    (width, height), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.5, 1)
-    corner = (at[0] - 3, at[1] - height - 3)
-    cv2.rectangle(picture, corner, (at[0] + width + 3, at[1] + below), (0, 0, 0), cv2.FILLED)
-    cv2.putText(picture, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255, 255, 255), 1, cv2.LINE_AA)

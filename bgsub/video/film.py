@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 
 from av.container import InputContainer
+from av.error import ArgumentError, FFmpegError
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
@@ -75,9 +76,27 @@ class VideoFileSource(FrameSource):
         """Begin to decode at a key frame, of `FilmIndex.entry`; frames before it are not given."""
         self._entry = entry
 
-    def opened(self) -> AbstractContextManager[tuple[InputContainer, VideoStream]]:
-        """Open the file and its video stream, to seek in it."""
-        return film_index.open_video(self._file)
+    @contextmanager
+    def opened(self) -> Iterator[tuple[InputContainer, VideoStream]]:
+        """Open the file and its video stream; InputError if FFmpeg finds none to decode."""
+        with ExitStack() as stack:
+            try:
+                container = stack.enter_context(pyav.open_input(self._file))
+            except (FFmpegError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or str(error)
+                if isinstance(error, ArgumentError):
+                    reason = (
+                        "it names other files, as playlists do, or is of a kind that is not read"
+                    )
+                message = f"{self.name}: is not a video that can be read ({reason})"
+                raise InputError(f"{message}; check that it is complete and plays") from error
+            stream = container.streams.best("video")
+            if not isinstance(stream, VideoStream):
+                raise InputError(f"{self.name}: holds no video; give a video file or images")
+            if stream.codec_context is None:
+                message = f"{self.name}: its codec is unknown to FFmpeg"
+                raise InputError(f"{message}; convert it to H.264 or FFV1")
+            yield container, stream
 
     def to_frame(self, frame: VideoFrame, time_s: float) -> Frame | None:
         """Turn a decoded frame into one whose number is not known, 0; None if it is bad."""

@@ -199,7 +199,7 @@ def _expand(plane: Bytes, expansion: tuple[float, float], out: Bytes | None = No
     return cv2.addWeighted(plane, scale, plane, 0, shift, dst=out).astype(np.uint8, copy=False)
 
 
-_LEVEL = 128
+LEVEL = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,6 +259,6 @@ class MaskImage:
             raise UsageError(f"{self.name}: the {self.what} has {sizes}; they must be the same")
         region = geometry.region
         part = self.levels[region.y :, region.x :][: region.height, : region.width]
-        inside = np.where(part >= _LEVEL, 255, 0).astype(np.uint8)
+        inside = np.where(part >= LEVEL, 255, 0).astype(np.uint8)
         resized = cv2.resize(inside, geometry.size, interpolation=cv2.INTER_AREA)
-        return np.asarray(resized >= _LEVEL)
+        return np.asarray(resized >= LEVEL)

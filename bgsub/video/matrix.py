@@ -47,12 +47,6 @@ class FrameMatrix:
             with self._named("no temporary file can be made here"):
                 self._file = tempfile.TemporaryFile(prefix="bgsub-frames-", dir=directory)  # noqa: SIM115
 
-    def __enter__(self) -> FrameMatrix:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __len__(self) -> int:
         return len(self._numbers)
 
