@@ -187,14 +187,7 @@ def masks(
 
 @dataclass(frozen=True, eq=False)
 class FrameErrors:
-    """Errors of the frames of an input, without any result on disk.
-
-    Attributes
-    ----------
-    table : ErrorTable
-    notes : list of str
-        What reading the input and fitting it had to say.
-    """
+    """Errors of the frames of an input, and what reading and fitting it had to say."""
 
     table: ErrorTable
     notes: list[str]

@@ -157,11 +157,10 @@ class FrameSource(ABC):
         self,
         native_size: tuple[int, int],
         kind: LayoutKind,
-        *,
-        orientation: Orientation | None = None,
         matrix: Matrix = "bt601",
+        turn: Orientation | None = None,
     ) -> None:
-        own, turn = self.options, orientation or Orientation()
+        own, turn = self.options, turn or Orientation()
         self.geometry = Geometry.plan(native_size, turn, own.roi, own.scale, self.name)
         self.layout = self.geometry.layout(
             kind, matrix, own.color, exact_color=own.exact_color, with_chroma=own.with_chroma

@@ -177,17 +177,13 @@ def seek(container: InputContainer, stream: VideoStream, stamp_s: float) -> None
     container.seek(max(target - back, min(start, target)), stream=stream)
 
 
-def native_kind(frame: VideoFrame) -> LayoutKind:
-    """Return the kind of layout that is closest to the frame's own format."""
+def native_kind(frame: VideoFrame) -> tuple[LayoutKind, Matrix]:
+    """Return the layout closest to a frame's format, and its standard, BT.601 if it has none."""
     name = frame.format.name
+    matrix: Matrix = "bt709" if frame.colorspace == _BT709 else "bt601"
     if _GRAY.match(name):
-        return "gray"
-    return "yuv420" if _YUV420.fullmatch(name) else "bgr"
-
-
-def matrix(frame: VideoFrame) -> Matrix:
-    """Return the standard of the frame's colours; BT.601 where the file does not say."""
-    return "bt709" if frame.colorspace == _BT709 else "bt601"
+        return "gray", matrix
+    return "yuv420" if _YUV420.fullmatch(name) else "bgr", matrix
 
 
 def orientation(frame: VideoFrame) -> Orientation:
