@@ -18,7 +18,7 @@ import click
 
 from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, log_results, make_progress
-from bgsub.errors import OutliersFound, UsageError, cannot_write, plural
+from bgsub.errors import OutliersFound, UsageError, plural, writing
 from bgsub.export import ClipOptions
 from bgsub.options import check_areas
 from bgsub.rules import Choice, Integer, Rate
@@ -255,11 +255,9 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
             with make_progress(session) as progress:
                 write_clips(run, stage, spans, mode=own.mode, painter=painter, progress=progress)
             if own.reel is not None and names:
-                try:
-                    with staged(Path(own.reel)) as reel:
-                        join_clips([stage / name for name in names], reel)
-                except OSError as error:
-                    raise cannot_write(own.reel, error, "check the folder and its space") from error
+                named = writing(own.reel, "check the folder and its space")
+                with named, staged(Path(own.reel)) as reel:
+                    join_clips([stage / name for name in names], reel)
             if own.sheet is not None:
                 _write_sheet(run, spans, own, Path(own.sheet))
             facts = {name: str(getattr(run, name)) for name in _FACTS}

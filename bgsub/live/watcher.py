@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bgsub.errors import InputError, OutputError, UsageError, cannot_write, plural, was_or_were
+from bgsub.errors import InputError, OutputError, UsageError, plural, was_or_were, writing
 from bgsub.live.analysis import Analysis, Sought
 from bgsub.live.clips import EventFiles, remove_oldest
 from bgsub.live.decoding import Note, Seen
@@ -280,10 +280,8 @@ class Watcher:
         options, source = self._options, self._source
         is_file, waits = source.kind == "file", not self._drops
         analysis = Analysis(options, self._sought, source.name, waits=waits, looks_back=is_file)
-        try:
+        with writing(self._out, "choose another folder"):
             self._out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(self._out, error, "choose another folder") from error
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
             if options.metrics is not None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from bgsub.errors import InputError, OutputError, cannot_write
+from bgsub.errors import InputError, OutputError, cannot_write, writing
 from bgsub.runtime.files import Claim, abandoned, alone_in, check_plain, make_folder, sync, sync_all
 from bgsub.runtime.processes import uninterrupted
 
@@ -219,10 +219,8 @@ class ResultsDirectory:
 
     def write(self, name: str, data: str | bytes) -> None:
         """Write an output; OutputError if that fails."""
-        try:
+        with writing(self.path / name, _ADVICE):
             self.stage(name).write_bytes(data.encode() if isinstance(data, str) else data)
-        except OSError as error:
-            raise cannot_write(self.path / name, error, _ADVICE) from error
 
     def commit(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Rename all staged outputs and write the manifest last; return it with facts of each.
@@ -233,7 +231,7 @@ class ResultsDirectory:
         on that folder, aside. OutputError if a file cannot be written or renamed, or somebody else
         has put files there.
         """
-        try:
+        with writing(self.path, _ADVICE):
             outputs = {name: describe(self.stage(name)) for name in self._names}
             whole = {**manifest, "outputs": outputs}
             text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
@@ -244,8 +242,6 @@ class ResultsDirectory:
             self._held.enter_context(uninterrupted())
             _put_in_place(self.path, self._claim.path, self._names, self._earlier)
             self._is_in_place = True
-        except OSError as error:
-            raise cannot_write(self.path, error, _ADVICE) from error
         return whole
 
 

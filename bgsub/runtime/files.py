@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bgsub.errors import InputError, OutputError, cannot_write
+from bgsub.errors import InputError, OutputError, writing
 
 if sys.platform != "win32":
     import fcntl
@@ -243,7 +243,7 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
         facts = path.lstat()
     except OSError:
         facts = None
-    try:
+    with writing(path, "check the folder and its space"):
         if facts is None or stat.S_ISREG(facts.st_mode):
             _replace(path, data, facts)
         elif stat.S_ISLNK(facts.st_mode) and not _is_own(facts, 0):
@@ -252,8 +252,6 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
         else:
             with path.open("wb") as file:
                 file.write(data)
-    except OSError as error:
-        raise cannot_write(path, error, "check the folder and its space") from error
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bgsub.errors import OutputError, cannot_write, is_or_are
+from bgsub.errors import OutputError, is_or_are, writing
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
@@ -207,15 +207,12 @@ _NEAR, _LEAST_NEAR_PX, _LIKE, _SPEED_S = 0.75, 6.0, 3.0, 0.5
 
 def join_errors(parts: Sequence[Path], out: Path) -> None:
     """Write the rows of several errors.csv under one header."""
-    try:
-        with out.open("wb") as target:
-            for path in parts:
-                with path.open("rb") as source:
-                    header = source.readline()
-                    target.write(header if path == parts[0] else b"")
-                    shutil.copyfileobj(source, target)
-    except OSError as error:
-        raise cannot_write(out, error) from error
+    with writing(out), out.open("wb") as target:
+        for path in parts:
+            with path.open("rb") as source:
+                header = source.readline()
+                target.write(header if path == parts[0] else b"")
+                shutil.copyfileobj(source, target)
 
 
 def _distance(tail: Sequence[Observation], seen: Observation) -> float:
@@ -343,12 +340,10 @@ def join_segments(
             join_heatmaps(folders, frames, results.stage(""))
         if "model" in options.outputs:
             models = results.stage(MODELS)
-            try:
+            with writing(models):
                 models.mkdir()
                 for number, folder in enumerate(folders, start=1):
                     link_or_copy(folder / "model.npz", models / f"{number:04d}.npz")
-            except OSError as error:
-                raise cannot_write(models, error) from error
     facts["stages_s"] |= watch.seconds
     return commit(results, facts, watch, with_page="report" in options.outputs)
 

@@ -23,7 +23,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, cannot_write
+from bgsub.errors import InputError, writing
 from bgsub.runtime.files import check_plain
 
 Image = NDArray[np.uint8] | NDArray[np.uint16]
@@ -348,7 +348,5 @@ def encode_image(image: Image, suffix: str = ".png") -> bytes:
 def write_image(path: str | os.PathLike[str], image: Image) -> None:
     """Write a picture, as the name ends; OutputError, or ValueError as of `encode_image`."""
     data = encode_image(image, Path(path).suffix)
-    try:
+    with writing(path, "free some space or choose another folder"):
         Path(path).write_bytes(data)
-    except OSError as error:
-        raise cannot_write(path, error, "free some space or choose another folder") from error

@@ -19,7 +19,6 @@ import queue
 import shutil
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -33,7 +32,7 @@ from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, OutputError, cannot_write, plural, was_or_were
+from bgsub.errors import InputError, OutputError, plural, was_or_were, writing
 from bgsub.video import pyav
 from bgsub.video.arrays import check_zarr
 from bgsub.video.frames import Bytes, Layout
@@ -176,10 +175,10 @@ def check_count(path: Path, found: int, expected: int) -> None:
         raise OutputError(f"{message} written; check the disk and run again")
 
 
-def output_error(path: Path, error: Exception) -> OutputError:
-    """Return the error that says that a result cannot be written."""
+def writing_to(path: Path, *kinds: type[Exception]) -> contextlib.AbstractContextManager[None]:
+    """Let errors of FFmpeg, the system and other kinds be that of a result that is not written."""
     advice = "free some space, or choose another place with --out or another --format"
-    return cannot_write(path, error, advice)
+    return writing(path, advice, kinds=(av.FFmpegError, *kinds))
 
 
 def _split(frame: Image, layout: Layout) -> tuple[Pixels, tuple[Image, ...]]:
@@ -286,14 +285,14 @@ class FrameSink(ABC):
         alike. Grey pictures may have 16 bits where the format is lossless. Without a time it comes
         one frame interval after the one before. ValueError if it does not fit.
         """
-        with self._named():
+        with writing_to(self.path):
             self._write(frame, time_s)
 
     def close(self) -> int:
         """Finish, read the result again and return its number of frames, which is that written."""
         if self.count == 0:
             raise OutputError(f"{self.path}: no frame was written to it; select some frames")
-        with self._named():
+        with writing_to(self.path):
             self._finish()
         return self.count
 
@@ -302,16 +301,8 @@ class FrameSink(ABC):
         with contextlib.suppress(OSError):
             self._remove()
 
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        """Turn errors of FFmpeg and the system into OutputError with the path."""
-        try:
-            yield
-        except (av.FFmpegError, OSError) as error:
-            raise output_error(self.path, error) from error
-
     def _make_folder(self) -> None:
-        with self._named():
+        with writing_to(self.path):
             self.path.mkdir(exist_ok=True)
             if any(self.path.iterdir()):
                 message = f"{self.path}: the directory is not empty"
@@ -414,15 +405,13 @@ class ZarrSink(FrameSink):
         import zarr
 
         self._flush()
-        try:
+        with writing_to(self.path, ValueError, RuntimeError):  # each codec has errors of its own
             written = zarr.open_array(store=str(self.path), mode="r", zarr_format=2)
             chunks = sum(entry.name[0] != "." for entry in self.path.iterdir())
             found = written.shape[0] if chunks == written.nchunks else 0
             check_count(self.path, found, self.count)
             for place in (0, self.count - 1):
                 written[place]
-        except (ValueError, RuntimeError) as error:  # each codec has errors of its own
-            raise output_error(self.path, error) from error
 
     def _remove(self) -> None:
         self._waiting.clear()
@@ -454,7 +443,7 @@ class VideoSink(FrameSink):
         self._container: OutputContainer | None = None
         self._stream: VideoStream | None = None
         self._held: VideoFrame | None = None
-        with self._named():  # FFmpeg opens the file at the first packet: too late to hear of it
+        with writing_to(path):  # FFmpeg opens the file at the first packet: too late to hear of it
             path.open("wb").close()
 
     def _write(self, frame: Image, time_s: float | None) -> None:
