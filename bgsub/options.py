@@ -11,7 +11,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 
 from bgsub import rules
 from bgsub.errors import InputError, UsageError
@@ -19,7 +19,7 @@ from bgsub.robustpca.competitors import METHODS
 from bgsub.rules import POSITIVE, Choice, File, Integer, Number, Position, Rule, Switch, or_auto
 from bgsub.video.selection import Selection
 
-T = TypeVar("T", bound="type[Declared]")
+T = TypeVar("T", bound="Declared")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +65,10 @@ def default_in_words(one: Field[Any]) -> str:
     return declaration(one).unset
 
 
-def documented(kind: T) -> T:
-    """Add the options of a class to its docstring, as numpydoc attributes."""
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def documented(kind: type[T]) -> type[T]:
+    """Make a class of options a frozen dataclass that documents them as numpydoc does."""
+    kind = dataclass(frozen=True, kw_only=True)(kind)
     lines = [inspect.cleandoc(kind.__doc__ or ""), "", "Attributes", "----------"]
     for one in declared_fields(kind):
         words = default_in_words(one)
@@ -133,7 +135,6 @@ def check_areas(least: int | None, most: int | None) -> None:
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class SourceOptions(Declared):
     """Which frames and pixels are read; see `bgsub.open_source`."""
 
@@ -216,7 +217,6 @@ MOST_AUTO_COMPONENTS = 10
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class RunOptions(Declared):
     """How frames are fitted and what is written; a run is these options and an input.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -30,7 +29,6 @@ class _Moment(Rule):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class ClipOptions(Declared):
     """How a film is cut into clips; UsageError for a value out of range."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from bgsub import rules
@@ -39,7 +38,6 @@ _stream, _model, _events, _supervision = (
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class StreamOptions(Declared):
     """What raw pictures on standard input are, or what a camera is asked for."""
 
@@ -56,7 +54,6 @@ class StreamOptions(Declared):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class WatchOptions(Declared):
     """How a stream is watched; UsageError for what is out of range or excludes each other."""
 

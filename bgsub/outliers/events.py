@@ -54,7 +54,6 @@ _GAP = re.compile(r"([0-9]{1,9}(\.[0-9]{1,9})?)(s)?")
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class EventOptions(Declared):
     """How outlier frames are grouped into events."""
 

@@ -65,7 +65,6 @@ def _truth(more: str = "", **unset: Any) -> Any:
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class CompareOptions(Declared):
     """What is compared on which frames.
 
@@ -261,7 +260,6 @@ class _Draws(Declared):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class SyntheticOptions(_Draws):
     """Which synthetic data are drawn."""
 
@@ -277,7 +275,6 @@ class SyntheticOptions(_Draws):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class DigitOptions(_Draws):
     """Which digits are drawn, and how many outliers."""
 
@@ -308,7 +305,6 @@ class DigitOptions(_Draws):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class TimesOptions(CompareOptions):
     """A comparison as in the paper's Table 1: methods that take a t run with both of its values."""
 
@@ -345,7 +341,6 @@ class TimesOptions(CompareOptions):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class MovedObjectOptions(TimesOptions):
     """The paper's second recording: a part of it by all methods, all of it by TRPCA."""
 
