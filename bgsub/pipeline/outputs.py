@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -133,10 +134,10 @@ class MaskStatistics(Sink):
         return self.covered / max(self.frames, 1)
 
 
-class FrameOutputs:
+class FrameOutputs(AbstractContextManager["FrameOutputs"]):
     """Everything that a run makes of its frames, one by one.
 
-    A context manager: leaving it early removes what was begun. `gain` is a factor on the
+    Leaving the context early removes what was begun. `gain` is a factor on the
     differences that the foreground shows; there are `statistics` where a video shows masks.
     """
 
@@ -222,9 +223,6 @@ class FrameOutputs:
             "scores": ({"scores"}, lambda frame: frame.scores),
         }
         return VideoOutput(sink, *drawings[output])
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:

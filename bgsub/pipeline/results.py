@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from bgsub.errors import InputError, OutputError, cannot_write, writing
 from bgsub.runtime.files import Claim, abandoned, alone_in, check_plain, make_folder, sync, sync_all
@@ -140,10 +140,10 @@ def _is_picture(path: Path, pictures: int) -> bool:
     return is_named and path.is_file() and not path.is_symlink()
 
 
-class ResultsDirectory:
+class ResultsDirectory(contextlib.AbstractContextManager["ResultsDirectory"]):
     """Takes the outputs of one run, and shows them under their names only when all are whole.
 
-    A context manager: outputs are written to `stage` paths in a hidden folder inside the directory,
+    Outputs are written to `stage` paths in a hidden folder inside the directory,
     which is made if it is missing; `commit` renames them, the manifest last; leaving without a
     commit removes every trace. What a killed run left there is removed, or put in place if it was
     whole, and that is said. `force` replaces what an earlier run of bgsub wrote, and never other
@@ -169,9 +169,6 @@ class ResultsDirectory:
         except OSError as error:
             self._remove_made()
             raise cannot_write(path, error, "choose another folder with --out") from error
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._claim.remove()

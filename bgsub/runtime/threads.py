@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -218,11 +218,11 @@ def _share(
     return cast("list[Value]", values)
 
 
-class Workers:
+class Workers(AbstractContextManager["Workers"]):
     """Threads that work on tiles, blocks and frames while the matrix libraries stay on one each.
 
-    A context manager. By default there is one for every core that the process may use, shared among
-    so many `jobs`. MemoryLimitError if the process may have too little address space.
+    By default one for every core that the process may use, shared among so many `jobs`.
+    MemoryLimitError if it may have too little address space.
     """
 
     def __init__(self, threads: int | None = None, jobs: int = 1) -> None:
@@ -236,9 +236,6 @@ class Workers:
         self._limits = [one_blas_thread()]
         self._opencv_threads = cv2.getNumThreads()
         cv2.setNumThreads(1)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_exception: object) -> None:
         import cv2
