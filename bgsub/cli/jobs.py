@@ -26,7 +26,7 @@ import click
 from bgsub.cli import messages
 from bgsub.cli.messages import Session, log_error, make_progress
 from bgsub.errors import BatchError, BgsubError, InputError, Interrupted, OutputError, UsageError
-from bgsub.options import WITHOUT_EFFECT, RunOptions, SourceOptions, declared_fields, flag
+from bgsub.options import WITHOUT_EFFECT, RunOptions, SourceOptions, declared_options
 from bgsub.runtime.processes import Child, receive, send, tune
 from bgsub.version import __version__
 
@@ -129,10 +129,10 @@ class Work:
             found.append(f"another model ({manifest.get('model')})")
         ours, theirs = self.options.to_json(), manifest["options"]
         ours, theirs = ours["source"] | ours, theirs.get("source", {}) | theirs
-        for one in [*declared_fields(SourceOptions), *declared_fields(RunOptions)]:
+        for one in [*declared_options(SourceOptions), *declared_options(RunOptions)]:
             value = theirs.get(one.name, ours[one.name])
             if one.name not in WITHOUT_EFFECT and value != ours[one.name]:
-                found.append(f"{flag(one)} {'its default' if value is None else value}")
+                found.append(f"{one.flag} {'its default' if value is None else value}")
         return found
 
 
