@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import UsageError, cannot_write
+from bgsub.errors import UsageError, writing
 from bgsub.export.run_data import RunData
 from bgsub.runtime.files import check_free, staged, write_rows
 from bgsub.tracking.targets import covered
@@ -351,9 +351,6 @@ def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
     lacks what the format shows, or the format cannot express it.
     """
     check_free(path, force=force, plain=True)
-    try:
-        with staged(path) as place:
-            FORMATS[form](run, place)
-            check_free(path, force=force, plain=True)
-    except OSError as error:
-        raise cannot_write(path, error, "choose another place") from error
+    with writing(path, "choose another place"), staged(path) as place:
+        FORMATS[form](run, place)
+        check_free(path, force=force, plain=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, cannot_write
+from bgsub.errors import InputError, writing
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.runtime.files import check_plain
@@ -123,13 +123,10 @@ def write_csv(table: ErrorTable, path: Path) -> None:
     }
     if table.local is not None:
         columns |= {"local": numbers(table.local, 8), "flag": table.flags}
-    try:
-        with path.open("w", encoding="ascii", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    with writing(path), path.open("w", encoding="ascii", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
 
 
 def read_csv(path: Path) -> ErrorTable:
