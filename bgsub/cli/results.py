@@ -18,7 +18,7 @@ import click
 
 from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, log_results, make_progress
-from bgsub.errors import OutliersFound, UsageError, plural, writing
+from bgsub.errors import OutliersFound, UsageError, plural
 from bgsub.export import ClipOptions
 from bgsub.options import check_areas
 from bgsub.rules import Choice, Integer, Rate
@@ -255,8 +255,7 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
             with make_progress(session) as progress:
                 write_clips(run, stage, spans, mode=own.mode, painter=painter, progress=progress)
             if own.reel is not None and names:
-                named = writing(own.reel, "check the folder and its space")
-                with named, staged(Path(own.reel)) as reel:
+                with staged(Path(own.reel)) as reel:
                     join_clips([stage / name for name in names], reel)
             if own.sheet is not None:
                 _write_sheet(run, spans, own, Path(own.sheet))

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import UsageError, writing
+from bgsub.errors import UsageError
 from bgsub.export.run_data import RunData
 from bgsub.runtime.files import check_free, staged, write_rows
 from bgsub.tracking.targets import covered
@@ -351,6 +351,6 @@ def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
     lacks what the format shows, or the format cannot express it.
     """
     check_free(path, force=force, plain=True)
-    with writing(path, "choose another place"), staged(path) as place:
+    with staged(path, "choose another place") as place:
         FORMATS[form](run, place)
         check_free(path, force=force, plain=True)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.background.model import BackgroundModel
-from bgsub.errors import BgsubError, EmptySelectionError, InputError, UsageError, writing
+from bgsub.errors import BgsubError, EmptySelectionError, InputError, UsageError
 from bgsub.options import ProgressCallback, SourceOptions
 from bgsub.page.result import Result, read_result
 from bgsub.runtime.files import staged
@@ -220,8 +220,8 @@ def _copy(
     """Write the frames of some footage as H.264; `rate` is for what does not say it."""
     source = open_source(str(footage), **options)
     rate = source.rate or rate
-    named = writing(target, "free some space or choose another --out")
-    with named, staged(target) as path, _writing(path, source.layout, rate, threads=2) as write:
+    named = staged(target, "free some space or choose another --out")
+    with named as path, _writing(path, source.layout, rate, threads=2) as write:
         for done, frame in enumerate(source, start=1):
             write(frame.data, frame.time_s)
             progress("copy", done, source.frames_estimate)

@@ -255,17 +255,18 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
 
 
 @contextlib.contextmanager
-def staged(path: Path) -> Iterator[Path]:
-    """Yield where to write what takes its place whole at the end, or leaves nothing; OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with alone_in(path.parent):
-        claim = make_folder(path.parent)
-    try:
-        yield claim.path / path.name
-        sync_all([claim.path / path.name])
-        os.replace(claim.path / path.name, path)  # noqa: PTH105 - replaces on Windows too
-    finally:
-        claim.remove()
+def staged(path: Path, advice: str = "check the folder and its space") -> Iterator[Path]:
+    """Yield where to write what takes its place whole, or leaves nothing; OutputError."""
+    with writing(path, advice):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with alone_in(path.parent):
+            claim = make_folder(path.parent)
+        try:
+            yield claim.path / path.name
+            sync_all([claim.path / path.name])
+            os.replace(claim.path / path.name, path)  # noqa: PTH105 - replaces on Windows too
+        finally:
+            claim.remove()
 
 
 def check_free(path: Path, *, force: bool, plain: bool = False) -> None:
