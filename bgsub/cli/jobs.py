@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
@@ -513,7 +512,7 @@ def serve() -> None:
     os.dup2(2, 1)  # whatever a library prints is no reply
     tune()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
     code = 0
     try:
@@ -545,10 +544,6 @@ def _listen(requests: queue.SimpleQueue[Any]) -> None:
             _thread.interrupt_main(signal.SIGTERM)
         requests.put(None)  # where a signal does not wake who waits for a request
         time.sleep(_AGAIN_S)
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ def test_full_disk_is_an_error_and_no_crash(tmp_path, monkeypatch):
 
 
 def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(OutputError, match=r"none: no temporary file can be made here \(No such"):
+    with pytest.raises(OutputError, match=r"frames in .*none: cannot be written \(No such"):
         FrameMatrix(LAYOUT, tmp_path / "none")
 
 
