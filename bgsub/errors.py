@@ -60,7 +60,7 @@ def writing(
     *,
     kinds: tuple[type[Exception], ...] = (),
 ) -> Iterator[None]:
-    """Let errors of the system, and of other kinds, be that of a file that cannot be written."""
+    """Turn errors of the system, and of some kinds, into that of a file that is not written."""
     caught: tuple[type[Exception], ...] = (OSError, *kinds)
     try:
         yield

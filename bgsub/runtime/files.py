@@ -256,7 +256,7 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
 
 @contextlib.contextmanager
 def staged(path: Path, advice: str = "check the folder and its space") -> Iterator[Path]:
-    """Yield where to write what takes its place whole, or leaves nothing; OutputError."""
+    """Yield a path to write to, which takes its place when whole, or is removed; OutputError."""
     with writing(path, advice):
         path.parent.mkdir(parents=True, exist_ok=True)
         with alone_in(path.parent):

@@ -149,7 +149,7 @@ class Layout:
         return self._converted(vector) if self.kind == "yuv420" else self.planes(vector)[-1]
 
     def seen(self, vector: Bytes) -> Bytes:
-        """As `to_bgr`, but made of luma and chroma where there are: no format changes it."""
+        """As `to_bgr`, but of the file's luma and chroma where they are kept: in every format."""
         return self._converted(vector) if self.with_chroma else self.to_bgr(vector)
 
     def _converted(self, vector: Bytes) -> Bytes:

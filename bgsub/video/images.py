@@ -146,7 +146,7 @@ def _open_by_pillow(source: Path | bytes, formats: tuple[str, ...] = _BY_PILLOW)
 
 
 def read_header(source: Path | bytes) -> ImageHeader:
-    """Read what an image is; ImageError if none, too large, or not of 8 or 16 whole bits."""
+    """Read what an image is; ImageError if it is none, too large, or not of 8 or 16 bits."""
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
         beginning = file.read(4)
     if not beginning:

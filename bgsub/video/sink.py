@@ -176,7 +176,7 @@ def check_count(path: Path, found: int, expected: int) -> None:
 
 
 def writing_to(path: Path, *kinds: type[Exception]) -> contextlib.AbstractContextManager[None]:
-    """Let errors of FFmpeg, the system and other kinds be that of a result that is not written."""
+    """Turn errors of FFmpeg, the system and some kinds into that of a result not written."""
     advice = "free some space, or choose another place with --out or another --format"
     return writing(path, advice, kinds=(av.FFmpegError, *kinds))
 
