@@ -95,18 +95,20 @@ test-cluster: $(VENV)/.installed-cluster  ## run films and segments on a Dask cl
 TRAINING ?= training/work
 MINUTES ?= 120
 PICTURES ?=
+FOLDS ?=
 
 $(VENV)/.installed-train: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train]'
 	@touch $@
 
-train: $(VENV)/.installed-train  ## footage to bgsub/segmenter/mask.onnx; goes on where it was stopped (DATA=folder, MINUTES=, PICTURES=folder)
+train: $(VENV)/.installed-train  ## footage to bgsub/segmenter/mask.onnx; goes on where it was stopped (DATA=folder, MINUTES=, PICTURES=folder, FOLDS=1: a network without each group of scenes, too)
 	$(BIN)/python -m training.prepare $(DATA) $(TRAINING)/examples
 	@# In sets by groups of scenes, so that what was made of a scene can be left out with it.
 	for groups in roads,lights rooms,nature people,thermal; do \
 		OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.prepare $(DATA) $(TRAINING)/examples --made 140 --seed 11 \
 			--groups $$groups $(if $(PICTURES),--pictures $(PICTURES)) || exit 1; done
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.train $(TRAINING)/examples $(TRAINING)/weights.pt --minutes $(MINUTES)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m training.train $(TRAINING)/examples $(TRAINING)/weights.pt --minutes $(MINUTES) \
+		$(if $(FOLDS),--folds)
 	$(BIN)/python -m training.export $(TRAINING)/weights.pt bgsub/segmenter/mask.onnx
 	$(BIN)/python -m training.curves $(TRAINING)/weights.jsonl $(TRAINING)/curves.png
 

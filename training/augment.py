@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import struct
+import zipfile
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import cv2
@@ -42,6 +45,36 @@ class Cutout:
     opacity: Singles
 
 
+def mapped(path: Path) -> dict[str, Bytes]:
+    """Return the arrays of a file of `numpy.savez` as parts of it, which processes share."""
+    arrays = {}
+    with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+        for member in archive.infolist():
+            file.seek(member.header_offset + 26)
+            file.seek(sum(struct.unpack("<HH", file.read(4))), 1)
+            np.lib.format.read_magic(file)
+            shape, _, kind = np.lib.format.read_array_header_1_0(file)
+            array = np.memmap(path, kind, "r", file.tell(), shape)
+            arrays[Path(member.filename).stem] = np.asarray(array)
+    return arrays
+
+
+def groups_of(path: Path) -> set[str]:
+    """Return the groups of scenes that a prepared file is of, and whether it is real or made."""
+    kind, name = path.stem.split("_", 1)
+    names = [scenes.group_of(name)] if kind == "real" else name.split("_")[0].split("+")
+    return {kind, *names}
+
+
+@cache
+def _read(path: Path) -> tuple[dict[str, Bytes], list[NDArray[np.int64]], list[Cutout]]:
+    """Return the arrays of a prepared file, where its frames show objects, and these cut out."""
+    arrays = mapped(path)
+    where = [np.argwhere(one[::3, ::3] == scenes.OBJECT) * 3 for one in arrays["truth"]]
+    cut = path.name.startswith("real_") and "flock" not in path.name
+    return arrays, where, _cut_out(arrays) if cut else []
+
+
 class Examples:
     """Prepared examples of some scenes and of made sequences, and the objects in them.
 
@@ -54,24 +87,22 @@ class Examples:
     """
 
     def __init__(self, files: list[Path], weights: list[float]) -> None:
-        self._files = [dict(np.load(file)) for file in files]
+        read = [_read(file) for file in files]
+        self._files = [arrays for arrays, _, _ in read]
+        self._groups = [groups_of(file) for file in files]
+        self.used: set[str] = set()
+        """Groups of scenes, "real" and "made": what was drawn from since this was cleared."""
         self._weights = np.array(weights) / np.sum(weights)
-        self._where = [self._objects(file["truth"]) for file in self._files]
-        self.cutouts: list[list[Cutout]] = []
-        for path, file in zip(files, self._files, strict=True):
-            if path.name.startswith("real_") and "flock" not in path.name:
-                found = _cut_out(file)
-                if found:
-                    self.cutouts.append(found)
-
-    @staticmethod
-    def _objects(truths: Bytes) -> list[NDArray[np.int64]]:
-        return [np.argwhere(one[::3, ::3] == scenes.OBJECT) * 3 for one in truths]
+        self._where = [where for _, where, _ in read]
+        self.cutouts = [
+            (groups, cut) for groups, (_, _, cut) in zip(self._groups, read, strict=True) if cut
+        ]
 
     def draw(self, rng: np.random.Generator) -> Crop:
         """Cut a crop out of an example, around an object half of the time."""
         index = rng.choice(len(self._files), p=self._weights)
         file = self._files[index]
+        self.used |= self._groups[index]
         which = int(rng.integers(len(file["truth"])))
         height, width = file["truth"].shape[1:]
         scale = float(np.exp(rng.uniform(np.log(0.55), np.log(1.6)))) if rng.random() < 0.6 else 1.0
@@ -196,7 +227,8 @@ def _object(examples: Examples, rng: np.random.Generator) -> Cutout:
     )
     height = round(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
     if examples.cutouts and rng.random() < 0.6:
-        kind = examples.cutouts[rng.integers(len(examples.cutouts))]
+        groups, kind = examples.cutouts[rng.integers(len(examples.cutouts))]
+        examples.used |= groups
         one = kind[rng.integers(len(kind))]
         ratio = one.opacity.shape[1] / one.opacity.shape[0] * rng.uniform(0.8, 1.25)
         width = int(np.clip(height * ratio, 3, 1.4 * SIDE))

@@ -6,6 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
+import numpy as np
+
 
 def main() -> None:
     """Draw the cross entropy of objects, and F of scenes that were left out."""
@@ -19,9 +21,13 @@ def main() -> None:
     left, right = figure.subplots(1, 2)
     for file in arguments.logs:
         entries = [json.loads(line) for line in file.read_text().splitlines()]
-        left.plot([e["step"] for e in entries], [e["entropy"] for e in entries], label=file.stem)
-        judged = [e for e in entries if "mean" in e]
-        right.plot([e["step"] for e in judged], [e["mean"] for e in judged], "o-", label=file.stem)
+        steps = [entry["step"] for entry in entries]
+        for name in entries[0]["entropy"]:
+            left.plot(steps, [entry["entropy"][name] for entry in entries], label=name)
+            judged = [e for e in entries if e.get("judged", {}).get(name)]
+            # Where nothing is, there is no F: these figures are below 0.
+            means = [np.mean([f for f in e["judged"][name].values() if f >= 0]) for e in judged]
+            right.plot([e["step"] for e in judged], means, "o-", label=name)
     left.set(xlabel="step", ylabel="cross entropy of objects")
     right.set(xlabel="step", ylabel="mean F of scenes left out", ylim=(0, 1))
     left.legend()

@@ -80,7 +80,11 @@ def made_examples(made: Made) -> list[dict[str, Bytes]]:
 
 def save(path: Path, examples: list[dict[str, Bytes]]) -> None:
     """Write examples of one size as one file of arrays."""
-    np.savez(path, **{key: np.stack([one[key] for one in examples]) for key in examples[0]})
+    arrays = {key: np.stack([one[key] for one in examples]) for key in examples[0]}
+    unfinished = path.with_suffix(".part")
+    with unfinished.open("wb") as file:
+        np.savez(file, **arrays)
+    unfinished.rename(path)
 
 
 def _prepare(job: tuple[Path, str, Path]) -> str:

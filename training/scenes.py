@@ -77,13 +77,9 @@ class Film:
         self._frames: list[Bytes] | None = None
         self._files: list[Path] = []
         if path.is_file():
-            # Truths of these recordings are for frames as FFmpeg decodes them.
-            import av
-
-            with av.open(str(path)) as container:
-                self._frames = [
-                    frame.to_ndarray(format="bgr24") for frame in container.decode(video=0)
-                ]
+            self._frames, video = [], cv2.VideoCapture(str(path))
+            while (read := video.read())[0]:
+                self._frames.append(np.asarray(read[1], np.uint8))
         else:
             self._files = _images(path)
 

@@ -1,4 +1,8 @@
-"""Train the mask network, and judge it on scenes that it has not seen."""
+"""Train mask networks on one stream of crops, and judge each on scenes that it has not seen.
+
+A network that leaves scenes out is given only crops that nothing of these went into. Where a GPU is
+at hand all folds train at once: crops wait in its memory, and each network's step is one graph.
+"""
 
 from __future__ import annotations
 
@@ -14,51 +18,42 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.data import DataLoader, IterableDataset
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-from bgsub.segmenter.network import features
+from bgsub.segmenter.network import CHANNELS, features
 from training import scenes
-from training.augment import Examples, augmented
+from training.augment import SIDE, Examples, augmented, groups_of, mapped
 from training.model import MaskNet
 
-BATCH, FRESH, KEPT = 8, 3, 800
-"""Crops of a batch, new ones among them, and crops that are kept to be shown again."""
+ORIGINS = [*scenes.GROUPS, "real", "made"]
+"""What crops come from, by the bits of their tags."""
+
+WITHOUT = {
+    "look": [0, 1, 2],
+    "second": [6, 8, 11, 12, 13],
+    "motion": [10],
+    "noise": [7, 8, 14, 15],
+}
+"""Inputs that can be kept from a network, to see what they bring; see `features`."""
 
 _SMALL, _MOST_WEIGHT = 400, 6
 """Pixels of an object below which it has more weight, and the most that it has."""
 
+_SHORT = torch.cuda.is_available() or torch.cpu._is_avx512_bf16_supported()
+"""Whether the processor computes in bfloat16: with it, it takes three quarters of the time; others
+take nine times as long."""
 
-_SHORT = torch.cpu._is_avx512_bf16_supported()
-"""Whether the processor computes in bfloat16."""
 
-
-def files_of(cache: Path, left_out: set[str], only: str) -> tuple[list[Path], list[float]]:
-    """Return the prepared files of a fold and how often each is drawn from."""
-    files, weights = [], []
-    groups: dict[str, int] = {}
-    real = [
-        file
-        for file in sorted(cache.glob("real_*.npz"))
-        if scenes.group_of(file.stem[5:]) not in left_out and only != "made"
-    ]
-    for file in real:
-        group = scenes.group_of(file.stem[5:])
-        groups[group] = groups.get(group, 0) + 1
-    for file in real:
-        files.append(file)
-        size = min(1.0, (len(np.load(file, mmap_mode="r")["truth"]) / 30) ** 0.5)
-        weights.append(0.5 * size / groups[scenes.group_of(file.stem[5:])] ** 0.5)
-    total = sum(weights) or 1.0
-    weights = [0.5 * weight / total for weight in weights]
-    # Sequences made of a group's plates and objects are left out with it.
-    made = [
-        file
-        for file in sorted(cache.glob("made_*.npz"))
-        if not left_out.intersection(file.stem.split("_")[1].split("+")) and only != "labels"
-    ]
-    files += made
-    weights += [0.5 / max(len(made), 1)] * len(made)
-    return files, weights
+def files_of(cache: Path) -> tuple[list[Path], list[float]]:
+    """Return the prepared files and how often each is drawn from: half of the time made films."""
+    real, made = (sorted(cache.glob(f"{kind}_*.npz")) for kind in ("real", "made"))
+    groups = [scenes.group_of(file.stem[5:]) for file in real]
+    sizes = [min(1.0, (len(mapped(file)["truth"]) / 30) ** 0.5) for file in real]
+    weights = np.array(
+        [size / groups.count(group) ** 0.5 for size, group in zip(sizes, groups, strict=True)]
+    )
+    halves = (0.5 * weights / weights.sum()).tolist() + [0.5 / max(len(made), 1)] * len(made)
+    return real + made, halves
 
 
 def weights_of(truth: np.ndarray) -> np.ndarray:
@@ -72,34 +67,71 @@ def weights_of(truth: np.ndarray) -> np.ndarray:
     return cv2.dilate(factors[labels], np.ones((5, 5), np.uint8)) if count > 1 else factors[labels]
 
 
-class Batches(IterableDataset[tuple[Tensor, Tensor, Tensor]]):
-    """Endless batches of crops."""
+def tag_of(origins: set[str]) -> int:
+    """Return the bits of what a crop comes from."""
+    return sum(1 << ORIGINS.index(origin) for origin in origins)
 
-    def __init__(self, files: list[Path], weights: list[float], seed: int) -> None:
-        self._files, self._weights, self._seed = files, weights, seed
 
-    def __iter__(self) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+class Crops(IterableDataset[tuple[Tensor, ...]]):
+    """Endless packs of new crops: inputs, truths, weights of pixels, and tags.
+
+    Films that are made meanwhile are found once in a while.
+    """
+
+    def __init__(self, cache: Path, seed: int, pack: int) -> None:
+        self._cache, self._seed, self._pack = cache, seed, pack
+
+    def __iter__(self) -> Iterator[tuple[Tensor, ...]]:
         cv2.setNumThreads(1)
         torch.set_num_threads(1)
-        rng = np.random.default_rng(self._seed)
-        examples = Examples(self._files, self._weights)
-        kept: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        worker = get_worker_info()
+        rng = np.random.default_rng([self._seed, worker.id if worker else 0])
+        files: list[Path] = []
+        count = 0
         while True:
-            fresh = FRESH if len(kept) >= 50 else BATCH
-            crops = []
-            for _ in range(fresh):
+            if count % 50 == 0:
+                found, weights = files_of(self._cache)
+                if found != files:
+                    files, examples = found, Examples(found, weights)
+            count += 1
+            pack = []
+            for _ in range(self._pack):
+                examples.used.clear()
                 planes, truth = augmented(examples.draw(rng), examples, rng)
-                crops.append((planes.astype(np.float16), truth, weights_of(truth)))
-            batch = crops + [kept[i] for i in rng.integers(len(kept) or 1, size=BATCH - fresh)]
-            for one in crops:
-                if len(kept) < KEPT:
-                    kept.append(one)
-                else:
-                    kept[rng.integers(KEPT)] = one
-            planes, truths, weights = (
-                torch.from_numpy(np.stack([one[i] for one in batch])) for i in range(3)
-            )
-            yield planes, truths, weights
+                weight, tag = weights_of(truth).astype(np.float16), np.int64(tag_of(examples.used))
+                pack.append((planes.astype(np.float16), truth, weight, tag))
+            yield tuple(torch.from_numpy(np.stack(arrays)) for arrays in zip(*pack, strict=True))
+
+
+class Bank:
+    """Crops that are shown again, on the device: a new one takes the place of any."""
+
+    def __init__(self, size: int, device: str) -> None:
+        self.planes = torch.zeros(size, CHANNELS, SIDE, SIDE, dtype=torch.half, device=device)
+        self.truth = torch.zeros(size, SIDE, SIDE, dtype=torch.uint8, device=device)
+        self.weights = torch.zeros(size, SIDE, SIDE, dtype=torch.half, device=device)
+        self.tags = np.zeros(size, np.int64)
+        self.filled = 0
+
+    def add(self, pack: tuple[Tensor, ...], rng: np.random.Generator) -> None:
+        """Take in a pack of crops."""
+        size, count = len(self.tags), len(pack[0])
+        if self.filled + count <= size:
+            where = np.arange(self.filled, self.filled + count)
+            self.filled += count
+        else:
+            where = rng.choice(self.filled, count, replace=False)
+        at = torch.from_numpy(where).to(self.planes.device)
+        for mine, new in zip((self.planes, self.truth, self.weights), pack, strict=False):
+            mine[at] = new.to(mine.device)
+        self.tags[where] = pack[3].numpy()
+
+    def draw(self, forbidden: int, count: int, rng: np.random.Generator) -> Tensor:
+        """Return the places of crops that nothing forbidden went into."""
+        allowed = np.flatnonzero(self.tags[: self.filled] & forbidden == 0)
+        if not len(allowed):
+            raise SystemExit("no crop without what is left out: prepare more films")
+        return torch.from_numpy(rng.choice(allowed, count))
 
 
 def loss_of(logits: Tensor, truth: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
@@ -119,28 +151,115 @@ def loss_of(logits: Tensor, truth: Tensor, weights: Tensor) -> tuple[Tensor, Ten
     return entropy + 0.5 * dice.mean() + 0.2 * shade, entropy.detach()
 
 
+class Learner:
+    """A network, the mean of its weights over time, its optimizer, and what it must not see.
+
+    Parameters
+    ----------
+    name : str
+    left_out : set of str
+        Of `ORIGINS`.
+    bank : Bank
+    arguments : Namespace
+        Of the command.
+    """
+
+    def __init__(
+        self, name: str, left_out: set[str], bank: Bank, arguments: argparse.Namespace
+    ) -> None:
+        self.name, self.left_out, self.bank = name, left_out, bank
+        device = bank.planes.device
+        torch.manual_seed(arguments.seed)
+        self.net, self.mean = MaskNet(), MaskNet().eval().requires_grad_(False)
+        if arguments.begin_with:
+            self.net.load_state_dict(torch.load(arguments.begin_with))
+        self.mean.load_state_dict(self.net.state_dict())
+        self.net, self.mean = (
+            one.to(device, memory_format=torch.channels_last) for one in (self.net, self.mean)
+        )
+        self.rate = torch.tensor(arguments.rate, device=device)
+        self.optimizer = torch.optim.AdamW(
+            self.net.parameters(), self.rate, weight_decay=1e-3, capturable=device.type == "cuda"
+        )
+        self.seen = torch.ones(1, CHANNELS, 1, 1, device=device)
+        self.seen[:, [plane for one in arguments.without for plane in WITHOUT[one]]] = 0
+        self.entropy = torch.zeros((), device=device)
+        self._where = torch.zeros(arguments.batch, dtype=torch.int64, device=device)
+        both = zip(self.mean.state_dict().values(), self.net.state_dict().values(), strict=True)
+        self._pairs = [(old, new) for old, new in both if old.is_floating_point()]
+        self._average = 1 - arguments.average
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def step(self, rng: np.random.Generator) -> None:
+        """Learn from a batch. On a GPU the fourth is recorded, and run again from then on."""
+        self._where.copy_(self.bank.draw(tag_of(self.left_out), len(self._where), rng))
+        if self._where.device.type != "cuda":
+            self._learn()
+            return
+        if self._graph is None:
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                for _ in range(3):
+                    self._learn()
+            torch.cuda.current_stream().wait_stream(stream)
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._learn()
+        self._graph.replay()
+
+    def _learn(self) -> None:
+        bank, at = self.bank, self._where
+        planes = (bank.planes[at].float() * self.seen).contiguous(memory_format=torch.channels_last)
+        kind = at.device.type
+        with torch.autocast(kind, dtype=torch.bfloat16, enabled=_SHORT, cache_enabled=False):
+            halves = self.net(planes)
+        logits = functional.pixel_shuffle(halves.float(), 2)
+        loss, entropy = loss_of(logits, bank.truth[at], bank.weights[at].float())
+        self.optimizer.zero_grad(set_to_none=False)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.net.parameters(), 2.0)
+        self.optimizer.step()
+        self.entropy.lerp_(entropy, 0.01)
+        with torch.no_grad():
+            old, new = zip(*self._pairs, strict=True)
+            torch._foreach_lerp_(old, new, self._average)
+
+    def state(self) -> dict[str, object]:
+        """Return what is needed to go on."""
+        return {
+            "net": self.net.state_dict(),
+            "mean": self.mean.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+        }
+
+    def restore(self, state: dict[str, dict[str, object]]) -> None:
+        """Go on from a state."""
+        self.net.load_state_dict(state["net"])
+        self.mean.load_state_dict(state["mean"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate
+
+
 @torch.no_grad()
-def judge(net: nn.Module, cache: Path, names: list[str]) -> dict[str, float]:
-    """Return F of objects in scenes at the working size, of all pixels of a scene together."""
-    net.eval()
+def judge(learner: Learner, cache: Path) -> dict[str, float]:
+    """Return F of objects in scenes that a network has not seen, at the working size.
+
+    All pixels of a scene count together; where nothing is, minus the largest share marked.
+    """
     found = {}
-    for name in names:
-        file = np.load(cache / f"real_{name}.npz")
-        arrays = {key: file[key] for key in file.files}
+    for name in scenes.names():
+        file = cache / f"real_{name}.npz"
+        if not file.exists() or not groups_of(file) & learner.left_out & {*scenes.GROUPS}:
+            continue
+        arrays = mapped(file)
         hit = marked = true = wrong = 0
-        for i in range(len(arrays["truth"])):
-            one = {key: value[i] for key, value in arrays.items()}
-            truth = one["truth"]
-            planes = features(
-                *(one[key] for key in ("frame", "first", "second", "before")),
-                one["shares"],
-                one["noise"],
-                one["activity"],
-                one["order"],
-            )
-            mask = (
-                functional.pixel_shuffle(net(torch.from_numpy(planes)[None]), 2)[0, 0].numpy() > 0
-            )
+        for i, truth in enumerate(arrays["truth"]):
+            one = {key: value[i] for key, value in arrays.items() if key != "truth"}
+            planes = torch.from_numpy(features(**one))[None].to(learner.seen.device)
+            logits = functional.pixel_shuffle(learner.mean(planes * learner.seen), 2)[0, 0]
+            mask = logits.cpu().numpy() > 0
             scored = truth != scenes.UNSCORED
             objects = (truth == scenes.OBJECT) & scored
             if not objects.any():
@@ -149,102 +268,86 @@ def judge(net: nn.Module, cache: Path, names: list[str]) -> dict[str, float]:
             hit += int((mask & objects).sum())
             marked += int((mask & scored).sum())
             true += int(objects.sum())
-        found[name] = 2 * hit / max(marked + true, 1) if true else -wrong / truth.size
+        found[name] = 2 * hit / max(marked + true, 1) if true else -wrong / arrays["truth"][0].size
         if name == "flock":
             found[name] = hit / max(true, 1)
-    net.train()
     return found
 
 
 def main() -> None:
-    """Train one network."""
+    """Train one network, or one for each group of scenes that it leaves out beside it."""
+    gpu = torch.cuda.is_available()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cache", type=Path)
     parser.add_argument("out", type=Path, help="weights and log are written under this name")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--steps", type=int, default=10**9)
     parser.add_argument("--leave-out", default="", help="groups of scenes, comma between them")
+    parser.add_argument("--folds", action="store_true", help="leave out each group in turn, too")
     parser.add_argument("--only", choices=["labels", "made", "all"], default="all")
+    parser.add_argument("--without", choices=sorted(WITHOUT), nargs="*", default=[])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=15 if gpu else 1, help="that draw crops")
+    parser.add_argument("--batch", type=int, default=32 if gpu else 8)
+    parser.add_argument("--fresh", type=int, default=24 if gpu else 3, help="new crops each step")
+    parser.add_argument("--kept", type=int, default=42000 if gpu else 800, help="crops in memory")
+    parser.add_argument("--average", type=float, default=0.998 if gpu else 0.995)
     parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--begin-with", type=Path, help="weights to begin with")
     parser.add_argument("--every", type=int, default=500)
     arguments = parser.parse_args()
-    torch.manual_seed(arguments.seed)
     torch.set_num_threads(arguments.threads)
-    left_out = {one for one in arguments.leave_out.split(",") if one}
-    files, weights = files_of(arguments.cache, left_out, arguments.only)
-    judged = [name for group in sorted(left_out) for name in scenes.GROUPS.get(group, [])]
-    loader = iter(
-        DataLoader(Batches(files, weights, arguments.seed), batch_size=None, num_workers=1)
+    out, cache = arguments.out, arguments.cache
+    crops = Crops(cache, arguments.seed, arguments.fresh)
+    loader = iter(DataLoader(crops, batch_size=None, num_workers=arguments.workers))
+    rng, bank = (
+        np.random.default_rng(arguments.seed),
+        Bank(arguments.kept, "cuda" if gpu else "cpu"),
     )
-    net = MaskNet()
-    if arguments.begin_with:
-        net.load_state_dict(torch.load(arguments.begin_with))
-    net = net.to(memory_format=torch.channels_last)
-    mean = {key: value.clone() for key, value in net.state_dict().items()}
-    optimizer = torch.optim.AdamW(net.parameters(), lr=arguments.rate, weight_decay=1e-3)
-    spent, step, recent = 0.0, 0, list[float]()
-    stopped = arguments.out.with_suffix(".state")
+    while bank.filled < min(arguments.kept, 8 * arguments.batch):
+        bank.add(next(loader), rng)
+    left_out = {one for one in arguments.leave_out.split(",") if one}
+    left_out |= {"all": set[str](), "labels": {"made"}, "made": {"real"}}[arguments.only]
+    learners = [Learner(out.stem, left_out, bank, arguments)]
+    learners += [
+        Learner(f"{out.stem}-{group}", left_out | {group}, bank, arguments)
+        for group in (scenes.GROUPS if arguments.folds else ())
+    ]
+    spent, step = 0.0, 0
+    stopped, log = out.with_suffix(".state"), out.with_suffix(".jsonl")
     if stopped.exists():
         # What was stopped goes on where it was: --minutes are those of all sessions together.
         state = torch.load(stopped)
-        net.load_state_dict(state["net"])
-        optimizer.load_state_dict(state["optimizer"])
-        mean, step, spent = state["mean"], state["step"], state["seconds"]
+        step, spent = state["step"], state["seconds"]
+        for learner in learners:
+            learner.restore(state[learner.name])
     start = time.monotonic() - spent
-    log = arguments.out.with_suffix(".jsonl").open("a")
     while True:
-        done = max((time.monotonic() - start) / (60 * arguments.minutes), step / arguments.steps)
-        finished = done >= 1
-        if recent and (step % arguments.every == 0 or finished):
-            torch.save(mean, arguments.out)
-            state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "mean": mean}
-            seconds = time.monotonic() - start
-            torch.save(state | {"step": step, "seconds": seconds}, stopped)
-            entry = {
-                "step": step,
-                "seconds": round(time.monotonic() - start),
-                "entropy": round(float(np.mean(recent[-arguments.every :])), 4),
-            }
-            if judged and (finished or step % (6 * arguments.every) == 0):
-                other = MaskNet()
-                other.load_state_dict(mean)
-                entry["judged"] = {
-                    k: round(v, 3) for k, v in judge(other, arguments.cache, judged).items()
-                }
-                good = [v for v in entry["judged"].values() if v > 0]
-                entry["mean"] = round(float(np.mean(good)), 3)
+        seconds = time.monotonic() - start
+        done = max(seconds / (60 * arguments.minutes), step / arguments.steps)
+        if done >= 1 or (step and step % arguments.every == 0):
+            for learner in learners:
+                torch.save(learner.mean.state_dict(), out.with_name(f"{learner.name}.pt"))
+            states = {learner.name: learner.state() for learner in learners}
+            torch.save({**states, "step": step, "seconds": seconds}, stopped)
+            entropies = {one.name: round(float(one.entropy), 4) for one in learners}
+            entry = {"step": step, "seconds": round(seconds), "entropy": entropies}
+            if done >= 1 or step % (6 * arguments.every) == 0:
+                entry["judged"] = {one.name: judge(one, cache) for one in learners}
             print(json.dumps(entry), flush=True)
-            log.write(json.dumps(entry) + "\n")
-            log.flush()
-        if finished:
+            with log.open("a") as file:
+                file.write(json.dumps(entry) + "\n")
+        if done >= 1:
             stopped.unlink(missing_ok=True)
             return
-        rate = arguments.rate * min(1, (step + 1) / 50) * (0.504 + 0.5 * math.cos(math.pi * done))
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        planes, truth, weights = next(loader)
-        planes = planes.float().contiguous(memory_format=torch.channels_last)
-        # Processors that know bfloat16 take three quarters of the time with it, others nine times.
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=_SHORT):
-            halves = net(planes)
-        logits = functional.pixel_shuffle(halves.float(), 2)
-        loss, entropy = loss_of(logits, truth, weights)
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(net.parameters(), 2.0)
-        optimizer.step()
+        warm = min(1, (step + 1) / 50)
+        for learner in learners:
+            learner.rate.fill_(arguments.rate * warm * (0.504 + 0.5 * math.cos(math.pi * done)))
+        bank.add(next(loader), rng)
+        for learner in learners:
+            learner.step(rng)
         step += 1
-        recent.append(float(entropy))
-        keep = min(0.995, 1 - 1 / (step + 1))
-        with torch.no_grad():
-            for key, value in net.state_dict().items():
-                if value.is_floating_point():
-                    mean[key].mul_(keep).add_(value, alpha=1 - keep)
-                else:
-                    mean[key].copy_(value)
 
 
 if __name__ == "__main__":
