@@ -17,13 +17,7 @@ from hypothesis import strategies as st
 
 import bgsub
 from bgsub.errors import InputError, UsageError
-from bgsub.options import (
-    DEFAULT_OUTPUTS,
-    EXTRA_OUTPUTS,
-    OUTPUTS,
-    RunOptions,
-    SourceOptions,
-)
+from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.video.images import read_image
 
 ROOT = Path(__file__).resolve().parent.parent
