@@ -152,10 +152,10 @@ def _record(
     command: str, path: str, comparison: Comparison, options: kinds.CompareOptions
 ) -> dict[str, Any]:
     """Return what run.json says of a comparison."""
-    from bgsub.pipeline.manifest import input_identity
+    from bgsub.pipeline.manifest import input_identity, preamble
 
     return {
-        **opts.preamble(command, options.to_json()),
+        **preamble(command, options.to_json()),
         "input": input_identity(path),
         **comparison.facts,
         "warnings": comparison.warnings,
@@ -286,12 +286,13 @@ def _curves(
     For people, the mean tre alone is printed, with the shares side by side in each panel.
     """
     from bgsub.paper.figures import render_tre, tre_table
+    from bgsub.pipeline.manifest import preamble
 
     header, panel, across = columns
     files: _Files = {f"{name}.png": render_tre(panels, title, columns=across)}
     files[f"{name}.csv"] = list_rows("csv", header, rows)
     shown = (header, rows) if form in {"csv", "json"} else tre_table(rows, panel)
-    return files, opts.preamble(f"experiment {name}", options.to_json()), shown, [], {}
+    return files, preamble(f"experiment {name}", options.to_json()), shown, [], {}
 
 
 @opts.command(

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import UsageError, cannot_write
+from bgsub.errors import UsageError
 from bgsub.export.run_data import RunData
 from bgsub.runtime.files import check_free, staged, write_rows
 from bgsub.tracking.targets import covered
@@ -344,9 +344,6 @@ def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
     With `force`, a plain file is replaced; a folder never is. An OutputError leaves nothing.
     """
     check_free(path, force=force, plain=True)
-    try:
-        with staged(path) as place:
-            FORMATS[form](run, place)
-            check_free(path, force=force, plain=True)
-    except OSError as error:
-        raise cannot_write(path, error, "choose another place") from error
+    with staged(path, "choose another place") as place:
+        FORMATS[form](run, place)
+        check_free(path, force=force, plain=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, cannot_write
+from bgsub.errors import InputError, writing
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.runtime.files import open_csv, write_rows
@@ -124,10 +124,8 @@ def write_csv(table: ErrorTable, path: Path) -> None:
     }
     if table.local is not None:
         columns |= {"local": numbers(table.local, 8), "flag": table.flags}
-    try:
+    with writing(path):
         write_rows(path, chain([tuple(columns)], zip(*columns.values(), strict=True)))
-    except OSError as error:
-        raise cannot_write(path, error) from error
 
 
 def read_csv(path: Path) -> ErrorTable:

@@ -31,7 +31,7 @@ class _Gap(Rule):
     meaning = 'a whole number of frames, or seconds such as "1.5s"'
     metavar = "N|Ns"
 
-    def _convert(self, value: Any) -> int | str:
+    def _read(self, _name: str, value: Any) -> int | str:
         frames, seconds = gap_of(value)
         if frames is None and seconds is None:
             raise ValueError(value)
@@ -50,7 +50,6 @@ _GAP = re.compile(r"([0-9]+)|([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class EventOptions(Declared):
     """How outlier frames are grouped into events."""
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.background.model import BackgroundModel
-from bgsub.errors import BgsubError, EmptySelectionError, InputError, UsageError, cannot_write
+from bgsub.errors import BgsubError, EmptySelectionError, InputError, UsageError
 from bgsub.options import ProgressCallback, SourceOptions
 from bgsub.page.result import Result, read_result
 from bgsub.runtime.files import staged
@@ -219,13 +219,11 @@ def _copy(
     """Write the frames of some footage as H.264; `rate` is for what does not say it."""
     source = open_source(str(footage), **options)
     rate = source.rate or rate
-    try:
-        with staged(target) as path, _writing(path, source.layout, rate, threads=2) as write:
-            for done, frame in enumerate(source, start=1):
-                write(frame.data, frame.time_s)
-                progress("copy", done, source.frames_estimate)
-    except OSError as error:
-        raise cannot_write(target, error, "free some space or choose another --out") from error
+    named = staged(target, "free some space or choose another --out")
+    with named as path, _writing(path, source.layout, rate, threads=2) as write:
+        for done, frame in enumerate(source, start=1):
+            write(frame.data, frame.time_s)
+            progress("copy", done, source.frames_estimate)
 
 
 @contextlib.contextmanager

@@ -128,7 +128,6 @@ def _whole(row: list[str], column: int, name: str) -> int:
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class CompareOptions(Declared):
     """What is compared on which frames; of `run`, what `to_json` returns matters."""
 
@@ -304,7 +303,6 @@ class _Draws(Declared):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class SyntheticOptions(_Draws):
     """Which synthetic data are drawn."""
 
@@ -320,7 +318,6 @@ class SyntheticOptions(_Draws):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class DigitOptions(_Draws):
     """Which digits are drawn, and how many outliers."""
 
@@ -351,7 +348,6 @@ class DigitOptions(_Draws):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class TimesOptions(CompareOptions):
     """A comparison as in the paper's Table 1: methods that take a t run with both of its values."""
 
@@ -392,7 +388,6 @@ class TimesOptions(CompareOptions):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class MovedObjectOptions(TimesOptions):
     """The paper's second recording: a part of it by all methods, all of it by TRPCA."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Literal
 
 from bgsub.errors import UsageError
@@ -14,7 +13,6 @@ _events = functools.partial(option, "Events")
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class PlaceOptions(Declared):
     """Which objects count by their size and place; UsageError for a value out of range."""
 
@@ -45,7 +43,6 @@ class PlaceOptions(Declared):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class ListingOptions(Declared):
     """Which of the events that a run has found are listed, cut, exported or shown."""
 
