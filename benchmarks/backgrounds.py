@@ -32,7 +32,7 @@ from bgsub.evaluation.masks import MaskFiles, classify, match, open_truth
 from bgsub.evaluation.measures import FOREGROUND
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import run
-from bgsub.robustpca.median import NORMAL_MAD
+from bgsub.robustpca.spaces import NORMAL_MAD
 from bgsub.video.frames import Bytes
 from bgsub.video.source import open_source
 

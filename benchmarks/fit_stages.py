@@ -21,9 +21,8 @@ from sklearn.decomposition import PCA
 from bgsub.robustpca.base import form_pixels
 from bgsub.robustpca.descent import descend
 from bgsub.robustpca.gram import ArrayColumns, gram_matrix
-from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF, reweight
-from bgsub.robustpca.spaces import RowSpace
+from bgsub.robustpca.spaces import RowSpace, column_median
 from bgsub.robustpca.trpca import TRPCA, principal_axes
 from bgsub.runtime.threads import ThreadPool
 from bgsub.video.source import open_source
@@ -57,7 +56,7 @@ def _fit_by_stages(X: np.ndarray, spend: _Least) -> None:
             lambda: np.stack([space.draw_scores(_K, rng) for _ in range(_STARTS)]),
         )
         descents = spend("descents", lambda: descend(space, starts, (len(X) + 1) // 2))
-        best = principal_axes(min(descents, key=lambda descent: descent.objective).fit)
+        best = principal_axes(min(descents, key=lambda descent: descent.objectives[-1]).fit)
         refit = spend("reweighting", lambda: reweight(space, best, _K, cutoff=FOOTAGE_CUTOFF))[0]
         spend("components", lambda: form_pixels(ArrayColumns(X), gram.offset, [refit, best], pool))
 

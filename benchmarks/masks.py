@@ -33,7 +33,7 @@ from bgsub.evaluation.evaluate import Pair, SequenceScore, evaluate
 from bgsub.evaluation.measures import Counts
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import run
-from bgsub.robustpca.median import column_median
+from bgsub.robustpca.spaces import column_median
 from bgsub.segmenter.masks import LEAST_AREA
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.images import write_image

@@ -6,8 +6,6 @@ python -m benchmarks.option_tables > docs/options.md
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import Field
-from typing import Any
 
 import click
 
@@ -18,13 +16,11 @@ from bgsub.evaluation import EvaluationOptions
 from bgsub.export import ClipOptions
 from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.options import (
+    Declaration,
     Declared,
     RunOptions,
     SourceOptions,
-    declaration,
-    declared_fields,
-    default_in_words,
-    flag,
+    declared_options,
 )
 from bgsub.outliers.events import EventOptions
 from bgsub.paper.options import (
@@ -67,17 +63,17 @@ MESSAGES = "Messages"
 HEAD = "| option | in Python | what it does | value | default |\n|---|---|---|---|---|\n"
 
 
-def row(one: Field[Any]) -> str:
+def row(one: Declaration) -> str:
     """Return the row of an option."""
-    declared, name = declaration(one), flag(one)
-    names = ", ".join(f"`{each}`" for each in (declared.short, name) if each)
-    value, default = declared.rule.words(), ""
+    name = one.flag
+    names = ", ".join(f"`{each}`" for each in (one.short, name) if each)
+    value, default = str(one.rule), ""
     if one.default is not None:
-        default = f"`{declared.rule.to_text(one.default)}`"
-    if isinstance(declared.rule, Switch):
+        default = f"`{one.rule.to_text(one.default)}`"
+    if isinstance(one.rule, Switch):
         names += f", `--no-{name[2:]}`" if one.default is not False else ""
         value, default = "", "on" if one.default else "off"
-    cells = (names, f"`{one.name}`", declared.help, value, default_in_words(one) or default)
+    cells = (names, f"`{one.name}`", one.help, value, one.default_in_words or default)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -120,7 +116,7 @@ def by_section(command: click.Command, *kinds: type[Declared]) -> dict[str, list
     Options of the same names and help as those of `bgsub run` are left out, unless `kinds` declare
     them.
     """
-    declared = {flag(one): one for kind in kinds for one in declared_fields(kind)}
+    declared = {one.flag: one for kind in kinds for one in declared_options(kind)}
     (of_run,) = (each for name, each in commands("bgsub", cli) if name == "bgsub run")
     known = set() if command is of_run else {(*one.opts, one.help) for one in options_of(of_run)}
     sections: dict[str, list[str]] = {}

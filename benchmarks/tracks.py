@@ -11,6 +11,7 @@ Needs motmetrics (`pip install '.[readers]'`). Boxes match from an IoU of .3: ma
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import tempfile
 import time
@@ -231,7 +232,7 @@ def of_mog2(scene: Scene) -> list[Observation]:
     found: list[Observation] = []
     with (
         tempfile.TemporaryDirectory() as folder,
-        ObjectRecorder(Path(folder), view, rate=RATE) as recorder,
+        contextlib.closing(ObjectRecorder(Path(folder), view, rate=RATE)) as recorder,
     ):
         for t, frame in enumerate(scene.frames):
             mask = (subtractor.apply(frame) == 255).astype(np.uint8) * 255

@@ -5,6 +5,9 @@ The message of each says what the thing is, what is wrong with it and what to do
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class BgsubError(Exception):
     """Base of all errors that bgsub raises on purpose."""
@@ -48,6 +51,21 @@ def cannot_write(
     """Return the error that says that a file cannot be written, why, and what to do."""
     reason = getattr(error, "strerror", None) or error
     return OutputError(f"{path}: cannot be written ({reason}); {advice}")
+
+
+@contextmanager
+def writing(
+    path: object,
+    advice: str = "check space and permissions",
+    *,
+    kinds: tuple[type[Exception], ...] = (),
+) -> Iterator[None]:
+    """Turn errors of the system, and of some kinds, into that of a file that is not written."""
+    caught: tuple[type[Exception], ...] = (OSError, *kinds)
+    try:
+        yield
+    except caught as error:
+        raise cannot_write(path, error, advice) from error
 
 
 class BatchError(BgsubError):

@@ -11,7 +11,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 
 from bgsub import rules
 from bgsub.errors import InputError, UsageError
@@ -19,59 +19,55 @@ from bgsub.robustpca.competitors import METHODS
 from bgsub.rules import POSITIVE, Choice, File, Integer, Number, Position, Rule, Switch, or_auto
 from bgsub.video.selection import Selection
 
-T = TypeVar("T", bound="type[Declared]")
+T = TypeVar("T", bound="Declared")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Declaration:
-    """What is declared of an option besides its name, type and default."""
+    """What is declared of an option; `documented` adds its name, and a flag made from that."""
 
+    default: Any
     section: str  # its heading in the help
     rule: Rule  # of its values; None is allowed too where it is the default
     help: str
     metavar: str = ""
     unset: str = ""  # what the default means, where its value does not say it
-    flag: str = ""  # made from the field's name if empty
+    flag: str = ""  # without a unit: --on-bad-frame
     short: str = ""  # such as -j
     repeated: bool = True  # --from-json takes it over from an earlier run
+    name: str = ""
+
+    @property
+    def default_in_words(self) -> str:
+        """What the default means where its value alone does not say it."""
+        if isinstance(self.default, tuple) and self.default:
+            return self.unset or ",".join(map(str, self.default))
+        return self.unset
 
 
 def option(section: str, default: Any, rule: Rule, text: str, **more: Any) -> Any:
     """Declare an option; `more` are attributes of `Declaration` that have a default."""
-    declared = Declaration(section=section, rule=rule, help=text, **more)
+    declared = Declaration(default=default, section=section, rule=rule, help=text, **more)
     return field(default=default, metadata={"option": declared})
 
 
-def declaration(one: Field[Any]) -> Declaration:
-    """Return what is declared of a field that `option` made."""
-    found: Declaration = one.metadata["option"]
-    return found
+def declared_options(kind: type[Declared]) -> list[Declaration]:
+    """List what `option` declared in a class, in the order of its fields."""
+    return [one.metadata["option"] for one in fields(kind) if "option" in one.metadata]
 
 
-def declared_fields(kind: type[Declared]) -> list[Field[Any]]:
-    """List the fields of a class that `option` made, in their order."""
-    return [one for one in fields(kind) if "option" in one.metadata]
-
-
-def flag(one: Field[Any]) -> str:
-    """Return the name of an option on the command line: ``--on-bad-frame``, without a unit."""
-    return declaration(one).flag or f"--{one.name.removesuffix('_s').replace('_', '-')}"
-
-
-def default_in_words(one: Field[Any]) -> str:
-    """Return what the default of an option means where its value alone does not say it."""
-    if isinstance(one.default, tuple) and one.default:
-        return declaration(one).unset or ",".join(str(each) for each in one.default)
-    return declaration(one).unset
-
-
-def documented(kind: T) -> T:
-    """Add the options of a class to its docstring, as numpydoc attributes."""
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def documented(kind: type[T]) -> type[T]:
+    """Make a class of options a frozen dataclass that documents them as numpydoc does."""
+    kind = dataclass(frozen=True, kw_only=True)(kind)
     lines = [inspect.cleandoc(kind.__doc__ or ""), "", "Attributes", "----------"]
-    for one in declared_fields(kind):
-        words = default_in_words(one)
-        text = declaration(one).help + (f" Default: {words}." if words else "")
-        lines += [f"{one.name} : {one.type}", textwrap.indent(textwrap.fill(text, 88), "    ")]
+    for own in fields(kind):
+        if one := own.metadata.get("option"):
+            one.name = own.name
+            one.flag = one.flag or f"--{own.name.removesuffix('_s').replace('_', '-')}"
+            words = one.default_in_words
+            text = textwrap.fill(one.help + (f" Default: {words}." if words else ""), 88)
+            lines += [f"{own.name} : {own.type}", textwrap.indent(text, "    ")]
     kind.__doc__ = "\n".join(lines)
     return kind
 
@@ -83,28 +79,27 @@ class Declared:
 
     def __post_init__(self) -> None:
         """Check every value, and store it in its own type (a list becomes a tuple, say)."""
-        for one in declared_fields(type(self)):
+        for one in declared_options(type(self)):
             value = getattr(self, one.name)
             if value is not None or one.default is not None:
-                checked = declaration(one).rule.read(flag(one), value)
-                object.__setattr__(self, one.name, checked)
+                object.__setattr__(self, one.name, one.rule.read(one.flag, value))
 
     def as_given(self, name: str) -> str:
         """Return an option as it is written on the command line: ``--no-clean``, say."""
-        found = flag(self.__dataclass_fields__[name])
+        found = self.__dataclass_fields__[name].metadata["option"].flag
         return f"--no-{found.removeprefix('--')}" if getattr(self, name) is False else found
 
     def changed(self) -> set[str]:
         """Return the names of the options that have another value than their default."""
-        declared = declared_fields(type(self))
+        declared = declared_options(type(self))
         return {one.name for one in declared if getattr(self, one.name) != one.default}
 
     def to_json(self) -> dict[str, Any]:
         """Return all options as plain JSON values."""
         plain = {}
-        for one in declared_fields(type(self)):
+        for one in declared_options(type(self)):
             value = getattr(self, one.name)
-            plain[one.name] = None if value is None else declaration(one).rule.to_json(value)
+            plain[one.name] = None if value is None else one.rule.to_json(value)
         return plain
 
     @classmethod
@@ -133,7 +128,6 @@ def check_areas(least: int | None, most: int | None) -> None:
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class SourceOptions(Declared):
     """Which frames and pixels are read; see `bgsub.open_source`."""
 
@@ -216,7 +210,6 @@ MOST_AUTO_COMPONENTS = 10
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class RunOptions(Declared):
     """How frames are fitted and what is written; a run is these options and an input.
 

@@ -22,16 +22,16 @@ _WRONG = (ArithmeticError, TypeError, ValueError)
 
 
 class Rule:
-    """What a value must be; others override what begins with an underscore."""
+    """What a value must be, as a text what stands in messages behind "must be".
 
-    meaning = ""  # what `words` returns, where that is always the same
+    Others override `_read`, which raises TypeError, ValueError or ArithmeticError for what is
+    wrong, and `_parse` where values of the command line are no plain text.
+    """
+
+    meaning = ""  # the text, where it is always the same
     metavar = ""  # what stands for such a value in the help, unless an option says better
 
-    def words(self) -> str:
-        """Return what stands in a message behind "must be"."""
-        return self._words()
-
-    def _words(self) -> str:
+    def __str__(self) -> str:
         return self.meaning
 
     def read(self, name: str, value: Any) -> Any:
@@ -49,18 +49,10 @@ class Rule:
             self.refuse(name, text)
 
     def _read(self, _name: str, value: Any) -> Any:
-        return self._convert(value)
-
-    def _parse(self, name: str, text: str) -> Any:
-        return self._read(name, self._from_text(text))
-
-    def _convert(self, value: Any) -> Any:
-        """Return a value in the type that is stored; TypeError or ValueError if it is wrong."""
         return value
 
-    def _from_text(self, text: str) -> Any:
-        """Return what a text of the command line stands for, for `_convert`."""
-        return text
+    def _parse(self, name: str, text: str) -> Any:
+        return self._read(name, text)
 
     def to_json(self, value: Any) -> Any:
         """Return a stored value as a plain JSON value that `read` accepts."""
@@ -72,7 +64,7 @@ class Rule:
 
     def refuse(self, name: str, value: object) -> NoReturn:
         """Raise the UsageError that says the rule."""
-        raise UsageError(f"{name} {value}: must be {self.words()}")
+        raise UsageError(f"{name} {value}: must be {self}")
 
 
 @dataclass(frozen=True)
@@ -83,18 +75,18 @@ class Integer(Rule):
     most: int | None = None
     metavar = "N"
 
-    def _words(self) -> str:
+    def __str__(self) -> str:
         upwards = " or more" if self.most is None else f" to {self.most}"
         return f"a whole number of {self.least}{upwards}"
 
-    def _convert(self, value: Any) -> int:
+    def _read(self, _name: str, value: Any) -> int:
         number = operator.index(value)
         if isinstance(value, bool) or not self.least <= number <= (self.most or number):
             raise ValueError(value)
         return number
 
-    def _from_text(self, text: str) -> int:
-        return int(text)
+    def _parse(self, name: str, text: str) -> int:
+        return self._read(name, int(text))
 
 
 @dataclass(frozen=True)
@@ -108,7 +100,7 @@ class Number(Rule):
     open_most: bool = False
     metavar = "X"
 
-    def _convert(self, value: Any) -> float:
+    def _read(self, _name: str, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, numbers.Real):
             raise TypeError(value)
         number = float(value)
@@ -119,15 +111,15 @@ class Number(Rule):
             raise ValueError(value)
         return number
 
-    def _from_text(self, text: str) -> float:
-        return float(text)
+    def _parse(self, name: str, text: str) -> float:
+        return self._read(name, float(text))
 
 
 class _Share(Number):
     metavar = "RATE"
 
-    def _from_text(self, text: str) -> float:
-        return float(Fraction(text))
+    def _parse(self, name: str, text: str) -> float:
+        return self._read(name, float(Fraction(text)))
 
 
 POSITIVE = Number("a number above 0", least=0, open_least=True)
@@ -140,10 +132,10 @@ class Choice(Rule):
 
     names: tuple[str, ...]
 
-    def _words(self) -> str:
+    def __str__(self) -> str:
         return f"one of {', '.join(self.names)}"
 
-    def _convert(self, value: Any) -> str:
+    def _read(self, _name: str, value: Any) -> str:
         if not isinstance(value, str) or value not in self.names:
             raise ValueError(value)
         return value
@@ -154,7 +146,7 @@ class Switch(Rule):
 
     meaning = "true or false"
 
-    def _convert(self, value: Any) -> bool:
+    def _read(self, _name: str, value: Any) -> bool:
         if not isinstance(value, bool):
             raise TypeError(value)
         return value
@@ -167,8 +159,8 @@ class Or(Rule):
     one: Rule
     other: Rule
 
-    def _words(self) -> str:
-        return f"{self.one.words()}, or {self.other.words()}"
+    def __str__(self) -> str:
+        return f"{self.one}, or {self.other}"
 
     def _read(self, name: str, value: Any) -> Any:
         for read in (self.one.read, self.other.read):
@@ -188,13 +180,13 @@ class _Auto(Rule):
     stored: str | None
     meaning = "auto"
 
-    def _convert(self, value: Any) -> str | None:
+    def _read(self, _name: str, value: Any) -> str | None:
         if not isinstance(value, str) or value != "auto":
             raise ValueError(value)
         return self.stored
 
-    def _from_text(self, text: str) -> str:
-        return text.strip().lower()
+    def _parse(self, name: str, text: str) -> str | None:
+        return self._read(name, text.strip().lower())
 
 
 def or_auto(rule: Rule, stored: str | None = "auto") -> Or:
@@ -212,21 +204,21 @@ class Several(Rule):
     separator: str = ","  # on the command line
     metavar = "LIST"
 
-    def _words(self) -> str:
+    def __str__(self) -> str:
         parted = "commas" if self.separator == "," else f"{self.separator!r}"
-        return f"{self.rule.words()}, separated by {parted}"
+        return f"{self.rule}, separated by {parted}"
 
     def _read(self, name: str, value: Any) -> Any:
         if isinstance(value, str) or not isinstance(value, Iterable):
             self.refuse(name, value)
         found = dict.fromkeys(self.rule.read(name, each) for each in value)
         if len(found) < self.least:
-            raise UsageError(f"{name} is empty: must be {self.words()}")
+            raise UsageError(f"{name} is empty: must be {self}")
         return self.kind(found)
 
     def _parse(self, name: str, text: str) -> Any:
         if not text.strip():
-            raise UsageError(f"{name} is empty: must be {self.words()}")
+            raise UsageError(f"{name} is empty: must be {self}")
         parts = text.split(self.separator)
         return self._read(name, [self.rule.parse(name, part.strip()) for part in parts])
 
@@ -244,7 +236,7 @@ class Text(Rule):
     meaning: str = "a text"
     metavar = "TEXT"
 
-    def _convert(self, value: Any) -> str:
+    def _read(self, _name: str, value: Any) -> str:
         if not isinstance(value, str) or re.fullmatch(self.pattern, value, re.ASCII) is None:
             raise ValueError(value)
         return value
@@ -260,7 +252,7 @@ class File(Rule):
     meaning = "a path"
     metavar = "FILE"
 
-    def _convert(self, value: Any) -> str:
+    def _read(self, _name: str, value: Any) -> str:
         text = os.fsdecode(value)
         if isinstance(value, bytes) or not text or "\0" in text:
             raise ValueError(value)
@@ -273,11 +265,11 @@ class FileOfKind(File):
 
     suffixes: tuple[str, ...]
 
-    def _words(self) -> str:
+    def __str__(self) -> str:
         return f"a name that ends with {' or '.join(self.suffixes)}"
 
     def _read(self, name: str, value: Any) -> str:
-        text = self._convert(value)
+        text = super()._read(name, value)
         if Path(text).suffix.lower() not in self.suffixes:
             raise UsageError(f"{name} {text}: the name must end with {' or '.join(self.suffixes)}")
         return text
@@ -289,7 +281,7 @@ class Folder(File):
     metavar = "DIR"
 
     def _read(self, name: str, value: Any) -> str:
-        text = self._convert(value)
+        text = super()._read(name, value)
         check_folder(Path(text), name)
         return text
 
@@ -340,7 +332,7 @@ class Line(Rule):
     meaning = "X1,Y1,X2,Y2 in pixels, two different points, or NAME:X1,Y1,X2,Y2"
     metavar = "X1,Y1,X2,Y2"
 
-    def _convert(self, value: Any) -> tuple[str, float, float, float, float]:
+    def _read(self, _name: str, value: Any) -> tuple[str, float, float, float, float]:
         if isinstance(value, str):  # the numbers name what has no name
             name, _, coordinates = value.rpartition(":")
             value = [name or coordinates, *coordinates.split(",")]
@@ -365,10 +357,10 @@ class Duration(Rule):
     zero: bool = False
     metavar = "TIME"
 
-    def _words(self) -> str:
+    def __str__(self) -> str:
         return f"a time {'of 0 or more' if self.zero else 'above 0'}, such as 30s or 10m"
 
-    def _convert(self, value: Any) -> float:
+    def _read(self, _name: str, value: Any) -> float:
         if isinstance(value, str):
             match = _TIME.fullmatch(value.strip())
             value = float(match[1]) * SECONDS[match[2] or "s"] if match else math.nan
@@ -391,7 +383,7 @@ class Memory(Rule):
     meaning = "an amount such as 600M or 4G, or a share such as 50%"
     metavar = "AMOUNT"
 
-    def _convert(self, value: Any) -> str:
+    def _read(self, _name: str, value: Any) -> str:
         split_memory(value)
         return str(value)
 
@@ -402,8 +394,8 @@ class Nullable(Rule):
 
     rule: Rule
 
-    def _words(self) -> str:
-        return f"{self.rule.words()}, or null"
+    def __str__(self) -> str:
+        return f"{self.rule}, or null"
 
     def _read(self, name: str, value: Any) -> Any:
         return None if value is None else self.rule.read(name, value)
@@ -416,7 +408,7 @@ class Facts(Rule):
     rules: Mapping[str, Rule]
     optional: frozenset[str] = frozenset()  # names that may be missing
 
-    def _words(self) -> str:
+    def __str__(self) -> str:
         return f"an object with {', '.join(self.rules)}"
 
     def _read(self, name: str, value: Any) -> dict[str, Any]:
@@ -427,7 +419,7 @@ class Facts(Rule):
             if each in value:
                 rule.read(inner, value[each])
             elif each not in self.optional:
-                raise UsageError(f"{inner} is missing: must be {rule.words()}")
+                raise UsageError(f"{inner} is missing: must be {rule}")
         return value
 
 
@@ -438,9 +430,9 @@ class ListOf(Rule):
     rule: Rule
     length: int | None = None
 
-    def _words(self) -> str:
+    def __str__(self) -> str:
         number = "" if self.length is None else f" of {self.length}"
-        return f"a list{number}, of which each is {self.rule.words()}"
+        return f"a list{number}, of which each is {self.rule}"
 
     def _read(self, name: str, value: Any) -> list[Any]:
         if not isinstance(value, list) or self.length not in {None, len(value)}:

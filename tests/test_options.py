@@ -17,14 +17,7 @@ from hypothesis import strategies as st
 
 import bgsub
 from bgsub.errors import InputError, UsageError
-from bgsub.options import (
-    DEFAULT_OUTPUTS,
-    EXTRA_OUTPUTS,
-    OUTPUTS,
-    RunOptions,
-    SourceOptions,
-    declared_fields,
-)
+from bgsub.options import DEFAULT_OUTPUTS, EXTRA_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.video.images import read_image
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -188,8 +181,8 @@ def test_what_json_lacks_has_its_default():
 
 @pytest.mark.parametrize("kind", [RunOptions, SourceOptions])
 def test_the_docstring_says_every_option(kind):
-    for one in declared_fields(kind):
-        assert f"\n{one.name} : {one.type}\n    " in kind.__doc__
+    for one in dataclasses.fields(kind):
+        assert one.name == "source" or f"\n{one.name} : {one.type}\n    " in kind.__doc__
 
 
 def test_the_tables_of_the_documentation_are_those_of_the_declarations():

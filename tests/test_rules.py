@@ -142,9 +142,9 @@ def test_one_wrong_name_is_named(text):
 
 
 def test_words_say_the_bounds():
-    assert Integer(1).words() == "a whole number of 1 or more"
-    assert Integer(0, 9).words() == "a whole number of 0 to 9"
-    assert or_auto(Integer(2)).words() == "a whole number of 2 or more, or auto"
+    assert str(Integer(1)) == "a whole number of 1 or more"
+    assert str(Integer(0, 9)) == "a whole number of 0 to 9"
+    assert str(or_auto(Integer(2))) == "a whole number of 2 or more, or auto"
 
 
 @pytest.mark.parametrize("text", ["", "  "])

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.median import median, quantile
+from bgsub.robustpca.spaces import median, quantile
 from bgsub.video.frames import Bytes
 
 Doubles = NDArray[np.float64]

@@ -14,8 +14,7 @@ from bgsub.background.render import PlaneSums, largest_difference, reconstruct
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.memory import render_rows
 from bgsub.fit.store import FrameStore
-from bgsub.robustpca.median import NORMAL_MAD, column_median
-from bgsub.robustpca.spaces import Singles, combined, tiles
+from bgsub.robustpca.spaces import NORMAL_MAD, Singles, column_median, combined, tiles
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.median import median, quantile
+from bgsub.robustpca.spaces import median, quantile
 from bgsub.video.frames import Bytes
 
 Singles = NDArray[np.float32]

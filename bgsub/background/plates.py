@@ -20,7 +20,7 @@ from bgsub.background.camera import (
     registration_in,
 )
 from bgsub.background.light import THUMBNAIL, Light, Singles, find_states, fit_light, lit, thumbnail
-from bgsub.robustpca.median import column_median
+from bgsub.robustpca.spaces import column_median
 from bgsub.video.frames import Bytes, in_color
 
 Flags = NDArray[np.bool_]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,6 @@ _results = functools.partial(option, "Results")
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class PlateOptions(Declared):
     """What is made of the empty scene besides its picture."""
 

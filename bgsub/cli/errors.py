@@ -13,7 +13,7 @@ import click
 from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, make_progress
 from bgsub.errors import InputError, OutliersFound, UsageError
-from bgsub.options import SourceOptions, declared_fields
+from bgsub.options import SourceOptions, declared_options
 from bgsub.outliers.events import EventOptions
 from bgsub.runtime.files import check_plain, write_file, write_in
 
@@ -48,7 +48,7 @@ def _load(given: str, footage: str | None, params: Mapping[str, Any], session: S
         path = folder / "errors.csv"
     if path.suffix.lower() == ".csv":
         reason = f"{given} holds errors that are known already; give the video"
-        names = {one.name for one in declared_fields(SourceOptions)} | {"k", "memory", "temp"}
+        names = {one.name for one in declared_options(SourceOptions)} | {"k", "memory", "temp"}
         _name_idle(names, reason, session)
         return _recorded(path)
     if _is_model(path):

@@ -99,10 +99,7 @@ def _examine(path: str, options: RunOptions, session: Session) -> tuple[dict[str
 def _estimate(
     source: FrameSource, options: RunOptions, frames: int, decode_s: float
 ) -> dict[str, Any]:
-    """Make the plan that a run would make, or say why there is none.
-
-    That of a film in segments is the plan of the segment that takes most.
-    """
+    """Make the plan of a run, of its largest segment if it has some, or say why there is none."""
     from bgsub.fit.memory import make_plan, run_seconds
     from bgsub.pipeline.inputs import memory_limit, memory_need
     from bgsub.segments.run import segment_needs

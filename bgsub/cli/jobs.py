@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
@@ -26,7 +25,7 @@ import click
 from bgsub.cli import messages
 from bgsub.cli.messages import Session, log_error, make_progress
 from bgsub.errors import BatchError, BgsubError, InputError, Interrupted, OutputError, UsageError
-from bgsub.options import WITHOUT_EFFECT, RunOptions, SourceOptions, declared_fields, flag
+from bgsub.options import WITHOUT_EFFECT, RunOptions, SourceOptions, declared_options
 from bgsub.runtime.processes import Child, receive, send, tune
 from bgsub.version import __version__
 
@@ -129,18 +128,15 @@ class Work:
             found.append(f"another model ({manifest.get('model')})")
         ours, theirs = self.options.to_json(), manifest["options"]
         ours, theirs = ours["source"] | ours, theirs.get("source", {}) | theirs
-        for one in [*declared_fields(SourceOptions), *declared_fields(RunOptions)]:
+        for one in [*declared_options(SourceOptions), *declared_options(RunOptions)]:
             value = theirs.get(one.name, ours[one.name])
             if one.name not in WITHOUT_EFFECT and value != ours[one.name]:
-                found.append(f"{flag(one)} {'its default' if value is None else value}")
+                found.append(f"{one.flag} {'its default' if value is None else value}")
         return found
 
 
 def belongs(folder: Path, given: str) -> bool:
-    """Return whether complete results are those of this input, by its path or else by its content.
-
-    Results whose manifest does not say are taken to be.
-    """
+    """Return whether results are of this input, by path or content, or do not say."""
     from bgsub.pipeline.manifest import input_identity, load_manifest, recorded_path
 
     try:
@@ -282,10 +278,7 @@ def segments_failed(failed: Sequence[int], total: int) -> str:
 def side_by_side(
     units: Sequence[tuple[Job, Work]], session: Session, processes: int
 ) -> Iterator[Outcome]:
-    """Do jobs in several processes; see `attempt`.
-
-    Yields outcomes in the order of the jobs, when all that was said of the job has been written.
-    """
+    """Do jobs in several processes; yield outcomes in order, when all that was said is written."""
     from concurrent.futures import ThreadPoolExecutor
 
     idle: queue.SimpleQueue[Child] = queue.SimpleQueue()
@@ -381,10 +374,7 @@ class _Unit:
 
 
 def on_cluster(pool: Pool, jobs: Sequence[Job], work: Work, session: Session) -> Iterator[Outcome]:
-    """Let workers do jobs, some of them again, and join what is in segments.
-
-    Yields what became of each as it is ready; UsageError if nobody works any more.
-    """
+    """Let workers do jobs, some again, and join segments; UsageError if nobody works any more."""
     from bgsub.cluster.pool import TRIES, do_in_child
 
     films: list[_Film] = []
@@ -498,10 +488,7 @@ def request_for(job: Job, work: Work, session: Session, *, unseen: bool = False)
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Do what is asked for; return what became of it, and the lines that were said.
-
-    ``jobs``, if it is there, are the requests that share this machine.
-    """
+    """Do a request, one of ``jobs`` on this machine; return what became of it, and what it said."""
     job, work, session = (request[name] for name in ("job", "work", "session"))
     if "jobs" in request:
         work = replace(work, options=replace(work.options, jobs=request["jobs"]))
@@ -525,7 +512,7 @@ def serve() -> None:
     os.dup2(2, 1)  # whatever a library prints is no reply
     tune()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _stop)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
     code = 0
     try:
@@ -557,10 +544,6 @@ def _listen(requests: queue.SimpleQueue[Any]) -> None:
             _thread.interrupt_main(signal.SIGTERM)
         requests.put(None)  # where a signal does not wake who waits for a request
         time.sleep(_AGAIN_S)
-
-
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, Self
+from typing import IO, Any
 
 import click
 
@@ -178,7 +178,7 @@ def reporting(session: Session) -> Iterator[None]:
             notes.setLevel(logging.NOTSET)
 
 
-class Progress:
+class Progress(contextlib.AbstractContextManager["Progress"]):
     """A progress callback: a line now and then, or one that is written over, or nothing.
 
     Its context ends when the run does. It may be called from any thread. A stage that is done
@@ -246,9 +246,6 @@ class Progress:
         if self._in_place and self._text:
             self._write_over(*([""] if self.session.label else [self._text, "\n"]))
             self._text, self._last_line = "", -math.inf
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_exception: object) -> None:
         with self._lock:
@@ -433,10 +430,7 @@ def work_is_done() -> None:
 
 @contextlib.contextmanager
 def asked_to_stop() -> Iterator[threading.Event]:
-    """Let these signals set an event instead, for what must not be broken off at any line.
-
-    The second one ends the program at once, as everywhere.
-    """
+    """Let the first of these signals set an event; the second ends the program, as everywhere."""
     stop = threading.Event()
     before: dict[signal.Signals, Any] = {}
 

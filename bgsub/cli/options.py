@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, fields
+from dataclasses import fields
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from bgsub import options as ours
 from bgsub.cli.messages import Session, reporting
 from bgsub.errors import UsageError
-from bgsub.options import Declared, RunOptions, SourceOptions, declaration, declared_fields, flag
+from bgsub.options import Declaration, Declared, RunOptions, SourceOptions, declared_options
 from bgsub.robustpca.competitors import METHODS
 from bgsub.rules import Choice, File, FileOfKind, Folder, Integer, Number, Rule, Switch
 
@@ -106,23 +106,23 @@ def together(*decorators: Callable[[Any], Any]) -> Callable[[F], F]:
     return lambda function: reduce(lambda done, add: add(done), reversed(decorators), function)
 
 
-def _declared_option(one: Field[Any], title: str) -> Callable[[Any], Any]:
-    declared, name, words = declaration(one), flag(one), ours.default_in_words(one)
-    default = one.default if one.default is None else declared.rule.to_text(one.default)
+def _declared_option(one: Declaration, title: str) -> Callable[[Any], Any]:
+    name, words = one.flag, one.default_in_words
+    default = one.default if one.default is None else one.rule.to_text(one.default)
     settings: dict[str, Any] = {"default": None if words else default}
-    if not isinstance(declared.rule, Switch):
-        metavar = declared.metavar or declared.rule.metavar or None
-        settings |= {"is_flag": False, "type": click_type(declared.rule), "metavar": metavar}
+    if not isinstance(one.rule, Switch):
+        metavar = one.metavar or one.rule.metavar or None
+        settings |= {"is_flag": False, "type": click_type(one.rule), "metavar": metavar}
     elif one.default is not False:
         name = f"{name}/--no-{name.removeprefix('--')}"
     shown = words or (one.default is not None and one.default is not False)
-    names = f"{declared.short} {name} {one.name}"
-    return option(title or declared.section, names, declared.help, show_default=shown, **settings)
+    names = f"{one.short} {name} {one.name}"
+    return option(title or one.section, names, one.help, show_default=shown, **settings)
 
 
 def named(*names: str, kind: type[Declared] = RunOptions, section: str = "") -> Callable[[F], F]:
     """Add the options of these names, under a heading of the help or under their own."""
-    by_name = {one.name: one for one in declared_fields(kind)}
+    by_name = {one.name: one for one in declared_options(kind)}
     return together(*(_declared_option(by_name[name], section) for name in names))
 
 
@@ -130,7 +130,7 @@ def section(
     title: str, *, kind: type[Declared] = RunOptions, without: Iterable[str] = ()
 ) -> Callable[[F], F]:
     """Add all options of a section of a class but some."""
-    names = [one.name for one in declared_fields(kind) if declaration(one).section == title]
+    names = [one.name for one in declared_options(kind) if one.section == title]
     return named(*(name for name in names if name not in without), kind=kind)
 
 
@@ -294,7 +294,7 @@ def as_defaults(options: RunOptions) -> dict[str, Any]:
     """
     plain = options.to_json()
     defaults = {**plain.pop("source"), **plain}
-    left_out = {one.name for one in declared_fields(RunOptions) if not declaration(one).repeated}
+    left_out = {one.name for one in declared_options(RunOptions) if not one.repeated}
     return {n: v for n, v in defaults.items() if v is not None and n not in left_out}
 
 
@@ -312,10 +312,7 @@ _OF_OBJECTS = "max_area min_track max_gap regions line feedback"
 
 
 def name_idle(options: RunOptions, session: Session) -> None:
-    """Log one warning that names all typed options without effect; the run goes on without them.
-
-    What an earlier run was given (--from-json) may be superfluous.
-    """
+    """Log one warning that names all typed options without effect; the run goes on without them."""
     from bgsub.pipeline.inputs import needs_fit, needs_masks, needs_objects
 
     typed, written, method = typed_options(), options.outputs, f"--method {options.method}"
@@ -349,18 +346,3 @@ def name_idle(options: RunOptions, session: Session) -> None:
         parts.append(f"{', '.join(given)} {verb} no effect {reason}")
     if parts:
         session.log("warning", "; ".join(parts))
-
-
-def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Return what run.json begins with, whatever the command."""
-    from bgsub.pipeline import manifest as manifests
-    from bgsub.version import __version__
-
-    return {
-        "schema_version": manifests.SCHEMA_VERSION,
-        "bgsub_version": __version__,
-        "command": command,
-        "options": options,
-        "seed": options.get("seed"),
-        "versions": manifests.versions(),
-    }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -120,7 +119,7 @@ def _write_and_say(
         for warning in one.warnings:
             session.log("warning", warning)
         for row in one.rows:
-            if row.failed:
+            if row.errors is None:
                 session.log("warning", f"{row.name}, k = {row.k}: {row.reason}")
         read = f"{one.name}: {one.numbers.size} frames of {one.pixels} pixels; read in"
         decode, gram = f"{one.stages['decode']:.2g} s", f"{one.stages['gram']:.2g} s"
@@ -153,10 +152,10 @@ def _record(
     command: str, path: str, comparison: Comparison, options: kinds.CompareOptions
 ) -> dict[str, Any]:
     """Return what run.json says of a comparison."""
-    from bgsub.pipeline.manifest import input_identity
+    from bgsub.pipeline.manifest import input_identity, preamble
 
     return {
-        **opts.preamble(command, options.to_json()),
+        **preamble(command, options.to_json()),
         "input": input_identity(path),
         **comparison.facts,
         "warnings": comparison.warnings,
@@ -287,12 +286,13 @@ def _curves(
     For people, the mean tre alone is printed, with the shares side by side in each panel.
     """
     from bgsub.paper.figures import render_tre, tre_table
+    from bgsub.pipeline.manifest import preamble
 
     header, panel, across = columns
     files: _Files = {f"{name}.png": render_tre(panels, title, columns=across)}
     files[f"{name}.csv"] = list_rows("csv", header, rows)
     shown = (header, rows) if form in {"csv", "json"} else tre_table(rows, panel)
-    return files, opts.preamble(f"experiment {name}", options.to_json()), shown, [], {}
+    return files, preamble(f"experiment {name}", options.to_json()), shown, [], {}
 
 
 @opts.command(
@@ -314,7 +314,6 @@ def background_command(
     frames-own.png and frames-common.png.
     """
     from bgsub.paper.figures import TIMES_COLUMNS, render_times, table_one, time_rows
-    from bgsub.paper.options import PAPER_TIMES
 
     options = opts.chosen(kinds.TimesOptions, {**params, "run": opts.run_options(params)})
 
@@ -324,7 +323,10 @@ def background_command(
         files = {"times.csv": list_rows("csv", TIMES_COLUMNS, rows), **_errors(found)}
         files |= {"times.png": render_times(found), **_sheets(found)}
         record = _record("experiment background", path, found, options)
-        paper = {name: asdict(column) for name, column in PAPER_TIMES.items()}
+        paper = {
+            name: {"name": kinds.PAPER_NAMES.get(name, name), "seconds": seconds}
+            for name, seconds in kinds.PAPER_TIMES.items()
+        }
         shown = (TIMES_COLUMNS, rows) if form in {"csv", "json"} else table_one(found)
         return files, record | {"paper_2014_seconds": paper}, shown, [found], {}
 

@@ -18,7 +18,7 @@ import click
 
 from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, log_results, make_progress
-from bgsub.errors import OutliersFound, UsageError, cannot_write, plural
+from bgsub.errors import OutliersFound, UsageError, plural
 from bgsub.export import ClipOptions
 from bgsub.options import check_areas
 from bgsub.rules import Choice, Integer, Rate
@@ -40,10 +40,7 @@ selection_options: Callable[[opts.F], opts.F] = opts.together(
 
 
 def load_selected(folder: Path, params: Mapping[str, Any], *, always: bool = False) -> RunData:
-    """Load a run with the selection that the parameters make; without any, all that it found.
-
-    With `always`, events are formed anew where no option was given, too.
-    """
+    """Load a run with the selection of the parameters; `always` forms events anew too."""
     from bgsub.export.run_data import load_run
     from bgsub.tracking.events import EventFilter
     from bgsub.tracking.regions import check_inside
@@ -86,18 +83,17 @@ def read_places(places: PlaceOptions) -> tuple[tuple[Region, ...], Region | None
 def read_ignored(
     places: PlaceOptions, size: tuple[int, int] | None = None
 ) -> NDArray[np.bool_] | None:
-    """Read where objects do not count, shape (h, w); its width and height must be `size`."""
-    from bgsub.video.images import read_image
-
+    """Read where objects do not count, as a run does; its width and height must be `size`."""
     if places.ignore is None:
         return None
-    image = read_image(Path(places.ignore))
-    height, width = image.shape[:2]
+    from bgsub.video.geometry import LEVEL, MaskImage
+
+    image = MaskImage.read(places.ignore, "ignore image")
+    height, width = image.levels.shape
     if size is not None and size != (width, height):
         sizes = f"{width}×{height} pixels, the input {size[0]}×{size[1]}"
-        message = f"{Path(places.ignore).name}: the ignore image has {sizes}"
-        raise UsageError(f"{message}; they must be the same")
-    ignored: NDArray[np.bool_] = (image if image.ndim == 2 else image.max(axis=2)) >= 128
+        raise UsageError(f"{image.name}: the ignore image has {sizes}; they must be the same")
+    ignored: NDArray[np.bool_] = image.levels >= LEVEL
     return ignored
 
 
@@ -237,6 +233,7 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
     by time.
     """
     from bgsub.export.clips import Painter, clip_names, join_clips, plan_spans, write_clips
+    from bgsub.pipeline.manifest import preamble
     from bgsub.pipeline.results import ResultsDirectory
 
     force, own = params.pop("force"), opts.chosen(ClipOptions, params)
@@ -258,15 +255,12 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
             with make_progress(session) as progress:
                 write_clips(run, stage, spans, mode=own.mode, painter=painter, progress=progress)
             if own.reel is not None and names:
-                try:
-                    with staged(Path(own.reel)) as reel:
-                        join_clips([stage / name for name in names], reel)
-                except OSError as error:
-                    raise cannot_write(own.reel, error, "check the folder and its space") from error
+                with staged(Path(own.reel)) as reel:
+                    join_clips([stage / name for name in names], reel)
             if own.sheet is not None:
                 _write_sheet(run, spans, own, Path(own.sheet))
             facts = {name: str(getattr(run, name)) for name in _FACTS}
-            record = opts.preamble("clips", own.to_json())
+            record = preamble("clips", own.to_json())
             results.commit(record | {"of": facts, "clips": len(spans)})
         if not spans:
             session.log("finding", "no event was found: clips.csv has no rows")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, is_or_are
+from bgsub.pipeline.advice import some
 from bgsub.pipeline.manifest import load_manifest
 from bgsub.pipeline.results import check_unchanged, is_complete
 from bgsub.runtime.files import read_json, write_in
@@ -132,13 +133,8 @@ def join(out: Path, *, progress: Callable[[int, int], None] | None = None) -> st
     return done
 
 
-def _some(names: Sequence[Any]) -> str:
-    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
-    return ", ".join(map(str, names[:10])) + more
-
-
 def _again(parts: Iterable[Part]) -> str:
-    return f"run again --part {_some(sorted(set(parts)))}"
+    return f"run again --part {some(sorted(set(parts)))}"
 
 
 def _check_segments(out: Path, plan: SegmentPlan, parts: PartsList | None) -> None:
@@ -150,7 +146,7 @@ def _check_segments(out: Path, plan: SegmentPlan, parts: PartsList | None) -> No
         advice = "make them with the same `bgsub run` and --resume"
         if parts is not None:
             advice = _again(parts.part_of(number - 1) for number in missing)
-        raise BatchError(f"{out}: {many} ({_some(missing)}); {advice}")
+        raise BatchError(f"{out}: {many} ({some(missing)}); {advice}")
     for segment in plan.segments:
         folder = segment_folder(out, segment.number)
         try:
@@ -190,7 +186,7 @@ def _check_batch(out: Path, parts: PartsList, progress: Callable[[int, int], Non
         again.append(parts.part_of(place))
     progress(total, total)
     many = f"{len(missing)} of {total} inputs {is_or_are(len(missing))} missing"
-    said = [f"{many} ({_some(missing)})"] if missing else []
+    said = [f"{many} ({some(missing)})"] if missing else []
     if damaged:
         said.append(f"{len(damaged)} damaged ({damaged[0]}; remove its folder)")
     if said:

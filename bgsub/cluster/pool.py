@@ -121,10 +121,7 @@ def _result(future: Any) -> Any:
 
 @contextlib.contextmanager
 def connect(address: str) -> Iterator[Pool]:
-    """Connect to a scheduler (``tcp://HOST:PORT``), or start workers here (``local``, ``local:N``).
-
-    They end with the context. UsageError where that cannot be.
-    """
+    """Connect to a scheduler, or start workers (``local:N``) until the context ends; UsageError."""
     local = _LOCAL.fullmatch(address)
     if local is None and _REMOTE.fullmatch(address) is None:
         raise UsageError(f"--scheduler {address}: must be tcp://HOST:PORT, local or local:N")

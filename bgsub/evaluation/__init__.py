@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 from bgsub.options import Declared, documented, option
 from bgsub.rules import Integer, Number, Switch
@@ -12,7 +11,6 @@ _scoring = functools.partial(option, "Scoring")
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class EvaluationOptions(Declared):
     """How masks are scored."""
 

@@ -51,11 +51,7 @@ class WorstFrame(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Results of some sequences.
-
-    `total` is summed over them; of scores it is at `threshold`, the one that is best for all, and
-    `curve` is of all together. `means` are those of the measures of the sequences, by name.
-    """
+    """Results of some sequences and of all; of scores at the `threshold` that is best for all."""
 
     sequences: list[SequenceScore]
     total: Counts
@@ -80,8 +76,8 @@ def evaluate(
         one.score()
     names = [one.name for one in done]
     for one in done:
-        if names.count(one.name) > 1 and one.pair.name is None:
-            one.name = one.pair.masks
+        if names.count(one.name) > 1:
+            one.name = one.pair.name or one.pair.masks
     counts = [one.counts for one in done]
     if not options.scores:
         return Evaluation(done, Counts.sum(counts), mean_measures(counts))
@@ -98,12 +94,7 @@ def evaluate(
 
 
 class SequenceScore:
-    """Masks and truth of one sequence, matched, and the result once `score` has read them.
-
-    `frames` are those of which a pixel is scored; `threshold` is the level from which a pixel
-    counted as foreground, `worst` the frames with the largest share of wrong pixels, the worst
-    first, and `curve` only of scores.
-    """
+    """Masks and truth of one sequence, matched, and the result once `score` has read them."""
 
     def __init__(self, pair: Pair, options: EvaluationOptions, progress: ProgressCallback) -> None:
         self.pair, self.options, self._progress = pair, options, progress
@@ -153,7 +144,16 @@ class SequenceScore:
             raise InputError(f"{message}; all are 85 or 170, or outside {self.truth.roi_path}")
         self.counts = Counts.sum(frame.counts for frame in self.frames)
         self.worst = [entry[2] for entry in worst]
-        self._add_notes()
+        if self._was_padded:
+            note = "the masks' last row or column is padding of the video and is left out"
+            self.notes.append(note)
+        if 0 < self._highest < self.threshold and not self.options.scores:
+            self.notes.append(
+                f"no pixel of the masks reaches {self.threshold:g}, the highest is {self._highest}:"
+                " nothing counts as foreground; is --threshold right?"
+            )
+        if unmatched := self.matching.unmatched:
+            self.notes.append(f"{plural(unmatched, 'picture')} of the truth had no mask")
 
     def _pictures(self, stage: str) -> Iterator[tuple[int, Image, NDArray[np.uint8]]]:
         """Yield index, mask (or scores) and classes of the truth of each pair of pictures."""
@@ -193,18 +193,6 @@ class SequenceScore:
         self.dtype = mask.dtype
         return mask if self.options.scores else files.to_8_bit(mask)
 
-    def _add_notes(self) -> None:
-        if self._was_padded:
-            note = "the masks' last row or column is padding of the video and is left out"
-            self.notes.append(note)
-        if 0 < self._highest < self.threshold and not self.options.scores:
-            self.notes.append(
-                f"no pixel of the masks reaches {self.threshold:g}, the highest is {self._highest}:"
-                " nothing counts as foreground; is --threshold right?"
-            )
-        if unmatched := self.matching.unmatched:
-            self.notes.append(f"{plural(unmatched, 'picture')} of the truth had no mask")
-
 
 def _level(threshold: float) -> int:
     """Return the lowest whole level at or above a threshold."""
@@ -228,8 +216,9 @@ def footage_frames(one: SequenceScore) -> dict[int, NDArray[np.uint8]]:
     if not places:
         return {}
     numbers = {place: number for number, place in places.items()}
-    found: dict[int, NDArray[np.uint8]] = {}
-    for frame in open_source(one.footage, start=min(numbers), end=max(numbers), exact_color=True):
-        if frame.number in numbers:
-            found[numbers[frame.number]] = in_color(frame.layout.to_bgr(frame.data)).copy()
-    return found
+    frames = open_source(one.footage, start=min(numbers), end=max(numbers), exact_color=True)
+    return {
+        numbers[frame.number]: in_color(frame.layout.to_bgr(frame.data)).copy()
+        for frame in frames
+        if frame.number in numbers
+    }

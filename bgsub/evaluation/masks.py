@@ -1,7 +1,6 @@
 """Read masks, scores and ground truth by frame number, and find which belong together.
 
-Unlike a `FrameSource`, what reads them here keeps 16-bit values, knows the numbers in file names,
-and lets no picture that is asked for be missing.
+Unlike a `FrameSource`, readers keep 16 bits, know numbers in names, and miss no picture.
 """
 
 from __future__ import annotations
@@ -51,13 +50,11 @@ _TABLE[list(_LEVELS)] = list(_LEVELS.values())
 def numbers_of(files: Sequence[Path]) -> list[int | None]:
     """Return the number in each name: s3_008_v2.png, s3_9_v2.png have the differing 8 and 9."""
     groups = [re.findall(r"[0-9]+", file.stem) for file in files]
-    which = -1
+    differing = [-1]
     if len({len(group) for group in groups}) == 1:
-        differing = [
-            at for at, column in enumerate(zip(*groups, strict=True)) if len({*column}) > 1
-        ]
-        which = differing[-1] if differing else -1
-    return [int(group[which]) if group else None for group in groups]
+        columns = enumerate(zip(*groups, strict=True))
+        differing += [at for at, column in columns if len({*column}) > 1]
+    return [int(group[differing[-1]]) if group else None for group in groups]
 
 
 class GreyImages:
@@ -170,16 +167,14 @@ def to_8_bit(image: Image) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True, eq=False)
 class MaskFiles:
-    """Masks, scores or ground truth of one sequence.
+    """Masks, scores or ground truth of one sequence, whose name is guessed from the folders.
 
     `numbers` of frames increase: of a run those of its errors.csv and of a video positions, both
-    from 1; of images those in their names, and then `is_named`. `counts_from_0` says that the first
-    frame is number 0, since one is or because names of the kind b00247.png do (`named_from_0`).
-    `of_run` and `left_out` say whether a run of bgsub made them, and left frames of its input out,
-    as --every does; `footage` is what they were made of, if it is still there, and `size_note` why
-    their size may differ from that of the truth. Pixels outside of `roi`, (h, w), which comes from
-    `roi_path`, are not scored, nor pictures outside of `span`, the first and last number of
-    temporalROI.txt. The `name` is guessed from the folders.
+    from 1; of images those in their names (`is_named`). `counts_from_0` says that the first frame
+    is number 0, since one is or because names of the kind b00247.png do (`named_from_0`). A run
+    (`of_run`) may have `left_out` frames, as --every does; `footage` is there still, and
+    `size_note` says why masks may differ in size. Pixels outside of `roi`, (h, w), which comes from
+    `roi_path`, are not scored, nor pictures outside of `span`, that of temporalROI.txt.
     """
 
     path: str
@@ -202,8 +197,7 @@ class MaskFiles:
     def scored(self) -> NDArray[np.bool_]:
         """Whether each picture is scored, shape (n,)."""
         first, last = self.span or (-1, np.iinfo(np.int64).max)
-        inside: NDArray[np.bool_] = (self.numbers >= first) & (self.numbers <= last)
-        return inside
+        return np.asarray((self.numbers >= first) & (self.numbers <= last))
 
 
 def _plain(path: str, pictures: GreyPictures, **more: Any) -> MaskFiles:
@@ -343,12 +337,7 @@ def _find_roi(root: Path) -> tuple[NDArray[np.bool_] | None, str, tuple[str, ...
 
 
 def classify(image: Image, label: str, threshold: float | None = None) -> NDArray[np.uint8]:
-    """Return `BACKGROUND`, `FOREGROUND` or `UNSCORED` for each pixel of ground truth, uint8.
-
-    From the threshold on a pixel is foreground, below it background, and all are scored; without
-    one 255 is foreground, 0 and 50 are background, 85 and 170 are not scored. The label names the
-    picture in an error.
-    """
+    """Return what each pixel of ground truth is, by a threshold or by `_LEVELS`; uint8."""
     levels = to_8_bit(image)
     if threshold is not None:
         return (levels >= threshold).astype(np.uint8)
@@ -366,9 +355,8 @@ def classify(image: Image, label: str, threshold: float | None = None) -> NDArra
 class Matching:
     """Masks and pictures of the truth that belong together: their places, in increasing order.
 
-    `frames` are the masks' numbers, and `offset` is what is added to the truth's to give them, None
-    where the names of the input decide. `rule` says how it was found; `unmatched` pictures of the
-    truth are to be scored but have no mask.
+    `frames` are the masks' numbers, to which `offset` leads from the truth's unless the names of
+    the input decide, as `rule` says; `unmatched` pictures of the truth have no mask.
     """
 
     masks: Numbers
@@ -387,11 +375,10 @@ def match(
     footage: str | None = None,
     common: bool = False,
 ) -> Matching:
-    """Find which picture of the truth belongs to which mask.
+    """Find which picture of the truth belongs to which mask; with `common` either may lack some.
 
     `offset` is the number of a mask less that of its truth. The footage is by default what the
-    masks know themselves, or what lies beside the truth. With `common` either may have pictures
-    that the other lacks.
+    masks know themselves, or what lies beside the truth.
     """
     rule = f"by number with offset {offset}"
     named = None if offset is not None else _by_footage(masks, truth, footage)

@@ -53,7 +53,7 @@ class Counts(NamedTuple):
 
     @property
     def f_measure(self) -> float | None:
-        """2 TP / (2 TP + FP + FN): the harmonic mean of precision and recall."""
+        """The harmonic mean of precision and recall."""
         return self.measures()["f_measure"]
 
     def measures(self) -> dict[str, float | None]:
@@ -128,10 +128,9 @@ class ScoreCurve:
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
         """Return thresholds, decreasing, with precision and recall; empty without foreground."""
         levels, tp, fp = self._marked()
-        positives = int(self.positives.sum())
-        if not positives:
+        if not self.positives.any():
             return levels[:0], np.empty(0), np.empty(0)
-        return levels, tp / (tp + fp), tp / positives
+        return levels, tp / (tp + fp), tp / tp[-1]
 
     @property
     def average_precision(self) -> float | None:

@@ -83,7 +83,8 @@ def summary(one: SequenceScore) -> str:
 
 def _json(evaluation: Evaluation) -> str:
     """Return one JSON object with all counts and measures; null is an undefined measure."""
-    total = {"frames": _n_frames(evaluation), **_values(evaluation.total)}
+    frames = sum(len(one.frames) for one in evaluation.sequences)
+    total = {"frames": frames, **_values(evaluation.total)}
     listing = {
         "schema_version": SCHEMA_VERSION,
         "sequences": [
@@ -131,7 +132,7 @@ def _rows(evaluation: Evaluation) -> list[Row]:
         _row(one.name, len(one.frames), one.counts, one.threshold, one.curve) for one in sequences
     ]
     if len(rows) > 1:
-        frames, curve = _n_frames(evaluation), evaluation.curve
+        frames, curve = sum(row["frames"] for row in rows), evaluation.curve
         total = _row("total", frames, evaluation.total, evaluation.threshold, curve)
         means: Row = {name: _rounded(value) for name, value in evaluation.means.items()}
         if curve is not None:
@@ -168,19 +169,11 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 8)
 
 
-def _n_frames(evaluation: Evaluation) -> int:
-    return sum(len(one.frames) for one in evaluation.sequences)
-
-
 Picture = NDArray[np.uint8]
 
 
 def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, title: str) -> Picture:
-    """Draw which pixels of a mask are wrong, beside the frame where it is known, in OpenCV's order.
-
-    On the right true positives are white, false ones vermillion and false negatives sky blue, each
-    pixel enlarged to a square where frames are small; below is a legend. The title is ASCII.
-    """
+    """Draw which pixels of a mask are wrong, beside the frame if it is known, with ASCII."""
     panels = [PALETTE[verdicts]]
     if frame is not None and frame.shape[:2] == verdicts.shape:
         panels.insert(0, frame)
@@ -222,7 +215,14 @@ def render_curves(
 
     def draw(figure: Figure) -> None:
         axes = figure.add_subplot()
-        _draw_levels(axes)
+        # Lines along which F does not change; on the diagonal words are seldom in a curve's way.
+        words: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8, "color": "#767676"}
+        for level in (0.5, 0.6, 0.7, 0.8, 0.9):
+            recall = np.linspace(0.01, 1, 200)
+            recall = recall[recall > level / (2 - level)]
+            precision = level * recall / (2 * recall - level)
+            axes.plot(recall, precision, color="#d0d0d0", linewidth=0.8, zorder=1)
+            axes.annotate(f"F {level:g}", (level, level), **words)
         for place, (name, curve) in enumerate(named):
             color = _COLORS[place % len(_COLORS)]
             _draw_curve(axes, curve, name, color, _STYLES[place // len(_COLORS) % len(_STYLES)])
@@ -247,15 +247,3 @@ def _draw_curve(axes: Axes, curve: ScoreCurve, name: str, color: str, style: str
     axes.plot(recall, precision, color=color, linestyle=style, linewidth=1.6, label=label)
     at = np.array([counts.measures()[name] for name in ("recall", "precision")], dtype=float)
     axes.plot(at[:1], at[1:], "o", color=color, markersize=7, zorder=4)
-
-
-def _draw_levels(axes: Axes) -> None:
-    """Draw the lines along which F does not change."""
-    recall = np.linspace(0.01, 1, 200)
-    for level in (0.5, 0.6, 0.7, 0.8, 0.9):
-        inside = recall > level / (2 - level)
-        precision = level * recall[inside] / (2 * recall[inside] - level)
-        axes.plot(recall[inside], precision, color="#d0d0d0", linewidth=0.8, zorder=1)
-        # On the diagonal they are seldom in the way of a curve.
-        label: dict[str, Any] = {"ha": "right", "va": "top", "fontsize": 8, "color": "#767676"}
-        axes.annotate(f"F {level:g}", (level, level), **label)

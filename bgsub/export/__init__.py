@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -21,7 +20,7 @@ class _Moment(Rule):
     meaning = "a date and a time, such as 2026-05-01T22:00:00"
     metavar = "TIME"
 
-    def _convert(self, value: Any) -> str:
+    def _read(self, _name: str, value: Any) -> str:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(value)
         has_time = isinstance(value, datetime) or len(value) > len("2026-05-01")
         if moment.tzinfo is not None or not has_time:
@@ -30,7 +29,6 @@ class _Moment(Rule):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class ClipOptions(Declared):
     """How a film is cut into clips; UsageError for a value out of range."""
 
@@ -66,11 +64,7 @@ class ClipOptions(Declared):
     )
     before: float = _events(1.5, _SECONDS, "Time of the film before each event.")
     after: float = _events(2.0, _SECONDS, "Time of the film after each event.")
-    merge: float = _events(
-        2.0,
-        _SECONDS,
-        "Join clips with at most this time between them.",
-    )
+    merge: float = _events(2.0, _SECONDS, "Join clips with at most this time between them.")
     max_events: int | None = _events(None, Integer(1), "Keep the N clips with the largest objects.")
 
     @property

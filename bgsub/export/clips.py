@@ -70,12 +70,7 @@ class Stretches:
 
 
 class Painter:
-    """Draws on the frames of clips.
-
-    Boxes and numbers of the objects; the mask as a tint with an outline; or boxes, and the mask
-    beside them; and captions. `needs_numbers` says whether frames must have their numbers, and come
-    in their order.
-    """
+    """Draws on frames of clips, which `needs_numbers` says must come in order with numbers."""
 
     def __init__(self, run: RunData, options: ClipOptions) -> None:
         self._options, overlay = options, options.overlay
@@ -114,9 +109,11 @@ class Painter:
         picture = frame.layout.to_bgr(frame.data)
         if not self.needs_numbers:
             return draw_objects(picture, self._near(frame.time_s))
-        mask = self._mask_of(frame.number)
-        if mask is None:  # a frame that the run left out
-            mask = np.zeros(picture.shape[:2], np.uint8)
+        while self._next is not None and self._next[0] <= frame.number:
+            self._shown, self._next = self._next, next(self._masks, None)
+        mask = np.zeros(picture.shape[:2], np.uint8)  # of a frame that the run left out
+        if self._shown is not None and 0 <= frame.number - self._shown[0] < self._step:
+            mask = self._shown[1]
         if self._options.overlay == "mask":
             return draw_objects(tinted(picture, mask), [])
         shown = draw_objects(picture, self._near(frame.time_s))
@@ -134,14 +131,6 @@ class Painter:
             if not 0 <= time_s - self._times[place] <= self._lasts:
                 return []
         return self._objects[place]
-
-    def _mask_of(self, number: int) -> Bytes | None:
-        """Return the mask of a frame, or of the one before that the run looked at."""
-        while self._next is not None and self._next[0] <= number:
-            self._shown, self._next = self._next, next(self._masks, None)
-        if self._shown is None or not 0 <= number - self._shown[0] < self._step:
-            return None
-        return self._shown[1]
 
 
 def tinted(picture: Bytes, mask: Bytes) -> Bytes:
@@ -161,7 +150,7 @@ def contact_sheet(
     """Draw the peak frames of events side by side, with their numbers and times.
 
     Of a larger video, the part around the event's box is shown, in its own pixels if the box fits:
-    a small animal would vanish in the whole. A single dark picture where there is no event.
+    a small animal would vanish in the whole. Without an event it is a dark picture.
     """
     width = min(max(film.source.input_size[0], _LEAST_WIDTH), _MOST_WIDTH)
     in_time = sorted(events, key=lambda event: event.peak_s)  # as masks are read
@@ -283,11 +272,10 @@ def write_clips(
     painter: Painter | None = None,
     progress: ProgressCallback = no_progress,
 ) -> list[str]:
-    """Write a clip for each stretch, and clips.csv, which says what is in which; return the names.
+    """Write a clip for each stretch, none of which overlap, and clips.csv; return the names.
 
-    `folder` is there already, and no two spans overlap. Encoded clips are exact to the frame, and
-    `painter` draws on them; copied ones have the film's packets from the key frame before the
-    stretch on. InputError if the film is gone, or is no video file and packets are asked for.
+    Encoded clips are exact to the frame; copied ones begin with the key frame before. InputError if
+    the film is gone, or is no video file and packets are asked for.
     """
     stretches = open_film(run, numbered=painter is not None and painter.needs_numbers)
     source, names = stretches.source, clip_names(spans)

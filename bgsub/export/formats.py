@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import UsageError, cannot_write
+from bgsub.errors import UsageError
 from bgsub.export.run_data import RunData
 from bgsub.runtime.files import check_free, staged, write_rows
 from bgsub.tracking.targets import covered
@@ -34,11 +34,7 @@ _LARGE = 2**31  # bytes from which a stack is a BigTIFF, which not every program
 
 
 def write_via(run: RunData, path: Path) -> None:
-    """Write a VIA-tracks CSV file: a row a box, frames counted from 0 in file names and attributes.
-
-    The reader of `movement` takes it as it is; x and y are those of the upper left corner. Images
-    that are the film go by their own names.
-    """
+    """Write a VIA-tracks CSV file, as `movement` reads it: a row a box, frames counted from 0."""
     rows: list[Sequence[object]] = [_VIA_COLUMNS]
     for frame, objects in run.by_frame().items():
         name = run.images[frame - 1] if run.images else f"{run.stem}.{frame - 1:08d}.png"
@@ -65,8 +61,8 @@ def write_mot(run: RunData, path: Path) -> None:
 def write_cvat(run: RunData, path: Path) -> None:
     """Write CVAT's XML 1.1 for videos; each box is a key frame, since an import keeps no others.
 
-    After its last frame a track ends with a box that is ``outside``, as CVAT marks it; so does one
-    before each gap. Frames that the run left out, as with --every, are no gap: CVAT interpolates.
+    A track ends with a box that is ``outside``, and so does one before each gap. Frames that the
+    run left out, as with --every, are no gap: CVAT interpolates.
     """
     following = dict(pairwise(run.looked_at))
 
@@ -164,15 +160,14 @@ def write_megadetector(run: RunData, path: Path) -> None:
 
 def _confidence(seen: Observation) -> float:
     """Return a score as a number from 0 to 1; 1 where no score is known."""
-    return 1.0 if seen.score != seen.score else min(1.0, seen.score)
+    return 1.0 if math.isnan(seen.score) else min(1.0, seen.score)
 
 
 def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint32]:
     """Return the number of the track that each pixel of a mask belongs to, uint32; 0 is none.
 
-    A region goes to the object of the frame whose box covers most of it; where several share it,
-    each pixel goes to the one whose box is nearest in sizes of that box. Of what the mask does not
-    show, since it was not yet known, the box is taken.
+    Of objects that share a region, each pixel goes to the one whose box is nearest in sizes of that
+    box. Of what the mask does not show, since it was not yet known, the box is taken.
     """
     labels = np.zeros(mask.shape, np.uint32)
     if not objects:
@@ -346,14 +341,9 @@ FORMATS: dict[str, Callable[[RunData, Path], None]] = {
 def export(run: RunData, form: str, path: Path, *, force: bool = False) -> None:
     """Write a run's objects or events in one of the `FORMATS`, to a file or, for YOLO, a folder.
 
-    With `force`, a plain file of that name is replaced; a folder never is. OutputError if it
-    exists, or cannot be written, and nothing is left then; InputError or UsageError if the run
-    lacks what the format shows, or the format cannot express it.
+    With `force`, a plain file is replaced; a folder never is. An OutputError leaves nothing.
     """
     check_free(path, force=force, plain=True)
-    try:
-        with staged(path) as place:
-            FORMATS[form](run, place)
-            check_free(path, force=force, plain=True)
-    except OSError as error:
-        raise cannot_write(path, error, "choose another place") from error
+    with staged(path, "choose another place") as place:
+        FORMATS[form](run, place)
+        check_free(path, force=force, plain=True)

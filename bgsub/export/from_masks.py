@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -53,13 +53,10 @@ def follow_masks(
 ) -> tuple[Recorded, list[str]]:
     """Write tables of objects, tracks and events of masks, and return them and notes for the user.
 
-    One pass over the masks, and over the film where it still is there: with its pictures, objects
-    that merge are told apart by their looks, without them by their motion.
-
     `given` is a folder of results with masks, a mask video, or a folder of mask images, and `rate`
-    their frames a second where they do not say it. What has come to rest is foreground while the
-    masks say so, or absorbed, see `bgsub.tracking.absorption`. InputError if there are no masks, or
-    they cannot be read; OutputError if `out` cannot be written, or has results without `force`.
+    their frames a second where they do not say it. With the pictures of the film, if it still is
+    there, objects that merge are told apart by their looks, without them by their motion. What has
+    come to rest is foreground while the masks say so, or absorbed.
     """
     masks = open_masks(given)
     footage = _of_results(given, masks) or _of_masks(masks, rate)
@@ -71,7 +68,7 @@ def follow_masks(
         notes.append("the rate is not known, 25 frames a second are assumed; give it with --fps")
     with ResultsDirectory(out, names, force=force) as results:
         recorder = ObjectRecorder(results.stage(""), footage.view, rate=per_second, options=options)
-        with recorder:
+        with closing(recorder):
             frames = _frames(masks, footage, per_second)
             rest_s, (width, height) = absorbed_after(still_objects), footage.view.mask_size
             absorber = None if rest_s is None else Absorber(height, width, rest_s)

@@ -33,11 +33,10 @@ from bgsub.video.source import image_files
 class RunData:
     """What a run found, and the film that it was found in.
 
-    `path` is that of the film from whatever folder this is, with pictures of `width`×`height`
-    pixels; `frames` is 0, and `rate` None, where they are not known. `region` is x, y, width and
-    height of what the run looked at, in pixels of the film, and `looked_at` the numbers of the
-    frames, from 1. `fps` is the rate that was given for images and arrays, which do not say it.
-    Without a `selection`, all events and objects are wanted.
+    `path` is that of the film from here; `frames` is 0, and `rate` None, where they are not known.
+    `region` is what the run looked at, x, y, width and height in pixels of the film, and
+    `looked_at` the numbers of the frames, from 1. `fps` is the rate that was given for images and
+    arrays, which do not say it. Without a `selection`, all events and objects are wanted.
     """
 
     folder: Path

@@ -18,26 +18,18 @@ from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import fit_table
 from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.outliers.scorer_learning import FrameWeights
+from bgsub.robustpca import reweight
 from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import Gram, find_copies, gram_matrix
 from bgsub.robustpca.rank import RankChoice, choose_rank, share_for_rank
-from bgsub.robustpca.reweight import (
-    FOOTAGE_CUTOFF,
-    location_and_scale,
-    predictive_errors,
-    robust_scores,
-)
-from bgsub.robustpca.spaces import Fit
+from bgsub.robustpca.spaces import Fit, Flags, Floats
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers
 
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
-
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 # What rounding to whole grey levels leaves of the difference of two pictures, squared.
 _ROUNDING = 1 / 6
@@ -51,9 +43,9 @@ class FrameFit(FrameWeights):
 
     Where the method needs the pixels, there is no Gram matrix and no search for a lasting change of
     the scene, and the weights and basis regress the planes of the frames of the support on the
-    coefficients: that is how the colours follow. For the luma the method's own centre and
-    components take their place. The support are the frames that TRPCA fitted, for other methods
-    those below the cut-off (at least half).
+    coefficients: that is how the colours follow; the luma has the method's own centre and
+    components. The support are the frames that TRPCA fitted, for other methods those below the
+    cut-off (at least half).
     """
 
     estimator: Estimator
@@ -71,10 +63,7 @@ def fit_frames(
     workers: Workers,
     progress: ProgressCallback,
 ) -> FrameFit:
-    """Fit the method that is asked for to the frames of a store, or to its sample of them.
-
-    UsageError if k is not below the number of frames.
-    """
+    """Fit the method that is asked for to the frames of a store, or to its sample of them."""
     least = 1 if options.k == "auto" else options.k
     check_rank(least, store.fit_numbers.size, options.support_fraction, name=store.name)
     workers.need("scipy.linalg")
@@ -160,7 +149,7 @@ def _make_estimator(
     estimator = METHODS[options.method].make(settings)
     if isinstance(estimator, TRPCA):
         own = {name: getattr(options, name) for name in ("n_init", "tol", "max_iter", "reweight")}
-        estimator.set_params(**own, reweight_cutoff=FOOTAGE_CUTOFF, threads=threads)
+        estimator.set_params(**own, reweight_cutoff=reweight.FOOTAGE_CUTOFF, threads=threads)
     return estimator
 
 
@@ -169,8 +158,8 @@ def check_rank(
 ) -> None:
     """Raise UsageError unless the frames, of the input of this name, can carry k components.
 
-    A robust fit can count on t of the frames alone. With t − 1 components it leaves these no
-    residual, and every other frame would be an outlier. A single component is always allowed.
+    With t − 1 components a robust fit leaves the t frames that it can count on no residual, and
+    every other frame would be an outlier. A single component is always allowed.
     """
     if n_frames < 2:
         about = f"{name}: " if name else ""
@@ -187,10 +176,7 @@ def check_rank(
 
 @dataclass(frozen=True, eq=False)
 class FittedFrames:
-    """Errors of frames, location and scale of the ordinary √r, robust z-scores relative to these.
-
-    A background is the centre and the coefficients of its frame times the components.
-    """
+    """Errors of frames, location and scale of the ordinary √r, robust z-scores, coefficients."""
 
     errors: Floats
     location: float
@@ -213,9 +199,8 @@ class FittedFrames:
 def background_coefficients(estimator: Any) -> Floats:
     """Return the coefficients of the background of every fitted frame, shape (n, c).
 
-    The orthogonal projection on the components for the row methods. The methods with outlying
-    pixels have better ones of their own, which these pixels did not touch: `RobustSubspace` its
-    robust regressions, `PCP` the coordinates of its low-rank part.
+    The methods with outlying pixels have better ones than the orthogonal projection, which these
+    did not touch: `RobustSubspace` its regressions, `PCP` the coordinates of its low-rank part.
     """
     if hasattr(estimator, "coefficients_"):
         return np.asarray(estimator.coefficients_)
@@ -227,17 +212,14 @@ def background_coefficients(estimator: Any) -> Floats:
 
 
 def truncated(estimator: Any, k: int) -> FittedFrames:
-    """Return what a fit with the first k components alone says, for methods whose fits are nested.
-
-    Leaving out components adds their squared scores to the errors.
-    """
+    """Return what a nested fit with the first k components says; others' scores become errors."""
     scores = estimator.scores_
     errors = estimator.errors_ + (scores[:, k:] ** 2).sum(axis=1)
     fit = Fit(np.zeros(1), np.zeros((1, k)), scores[:, :k], errors, estimator.support_)
-    predicted = predictive_errors(fit)
-    location, scale = location_and_scale(predicted)
+    predicted = reweight.predictive_errors(fit)
+    location, scale = reweight.location_and_scale(predicted)
     coefficients = background_coefficients(estimator)[:, :k]
-    return FittedFrames(errors, location, scale, robust_scores(predicted), coefficients)
+    return FittedFrames(errors, location, scale, reweight.robust_scores(predicted), coefficients)
 
 
 def ordinary_frames(scores: Floats, errors: Floats, cutoff: float) -> Flags:
@@ -253,10 +235,9 @@ def ordinary_frames(scores: Floats, errors: Floats, cutoff: float) -> Flags:
 def regression_weights(coefficients: Floats, ordinary: Flags) -> tuple[Floats, Floats]:
     """Compute weights of ordinary frames that regress any of their planes on the coefficients.
 
-    These are w, shape (n,), which sum to 1: the plane at coefficients 0 is Σ w_j x_j; and B,
-    (n, k), columns of which sum to 0: the plane changes by Σ B_j x_j per coefficient. The
-    least-squares solution of x_j ≈ m + Σ_c y_jc u_c over the ordinary frames is a left
-    multiplication of the frames by the pseudo-inverse of (1 Y).
+    The plane at coefficients 0 is Σ w_j x_j with w, (n,), of sum 1, and changes by Σ B_j x_j per
+    coefficient with columns of B, (n, k), of sum 0: least squares of x_j ≈ m + Σ_c y_jc u_c are a
+    left multiplication of the frames by the pseudo-inverse of (1 Y).
     """
     design = np.column_stack([np.ones(int(ordinary.sum())), coefficients[ordinary]])
     inverse = np.linalg.pinv(design)

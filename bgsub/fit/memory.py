@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,14 +70,13 @@ _PICTURE_FRAMES, _NOISE_FRAMES = 14, 32
 class MemoryNeed:
     """How much memory a run takes, and what decides it.
 
-    The input has so many frames, as far as is known, and as many `borrowed` ones of other parts of
-    a film may be fitted with them. `pixels` and `size` are h·w and bytes of a frame,
-    `native_pixels` those of one of the input, before it is cut or resized. `pictures` says whether
-    anything but the errors is written; videos of scores count twice, as they have two bytes a
-    pixel. `fit_frames` is a sample that was asked for; `whole` says that every frame is to be
-    fitted, or else nothing. Bytes are taken by learning masks (`local`, of which `local_sample` are
-    pictures), by what is remembered from frame to frame (`kept`) and of the input while it is read
-    (`buffer`).
+    Besides the frames of the input, `borrowed` ones of other parts of a film may be fitted.
+    `pixels` and `size` are h·w and bytes of a frame, `native_pixels` those of one of the input,
+    before it is cut or resized. `pictures`: anything but the errors is written; videos of scores
+    count twice, for two bytes a pixel. `fit_frames` is a sample that was asked for; `whole`: every
+    frame is to be fitted, or none. Bytes are taken by learning masks (`local`, of which
+    `local_sample` are pictures), by what is remembered from frame to frame (`kept`) and of the
+    input while it is read (`buffer`).
     """
 
     frames: int
@@ -99,14 +99,14 @@ class MemoryNeed:
     borrowed: int = 0
 
     @property
-    def sample(self) -> int:
-        """Frames that are fitted when memory is no concern."""
-        return min(self.frames + self.borrowed, self.most_fitted)
-
-    @property
     def most_fitted(self) -> int:
         """Frames that are fitted at most."""
         return self.fit_frames or AUTO_FIT_FRAMES
+
+    @property
+    def sample(self) -> int:
+        """Frames that are fitted when memory is no concern."""
+        return min(self.frames + self.borrowed, self.most_fitted)
 
     @property
     def on_disk(self) -> int:
@@ -155,10 +155,7 @@ class MemoryNeed:
             forming += max(gathered, self._pictures())
             stages += [frames + kept + idle + forming + passing, between + kept + self.local]
             stages += [frames + kept + idle + self._writing(storage) + self.kept]
-        program = _PROGRAM + self.threads * _THREAD
-        if self.plot:
-            program += _PLOT
-        return program + max(stages)
+        return _PROGRAM + self.threads * _THREAD + self.plot * _PLOT + max(stages)
 
     def _fit(self, fit_frames: int, workers: int) -> int:
         """Bytes of the Gram matrix and the work on it, or of a method on the pixels."""
@@ -202,7 +199,7 @@ class Plan:
     """How a run keeps to its memory limit: peak memory expected and allowed, in bytes.
 
     An input may have more frames than it says: `most_fitted` of them are fitted and `most_frames`
-    read at most. The reason is empty where there was nothing to choose.
+    read at most.
     """
 
     storage: Storage
@@ -223,11 +220,7 @@ def make_plan(
     name: str = "input",
     jobs: int = 1,
 ) -> Plan:
-    """Choose the first storage that fits: memory, a file, a smaller sample decoded again.
-
-    Frames may be spilled to `temp`, or `spill_folder`. MemoryLimitError if no storage fits, with
-    what is needed and what would help; that names the input, and the jobs that share the limit.
-    """
+    """Choose the first storage that fits: memory, a file in `temp`, a smaller sample."""
     folder = spill_folder() if temp is None else Path(temp)
     storages: dict[Storage, str] = {"memory": ""}
     if free_space(folder) > 1.1 * need.on_disk:
@@ -280,11 +273,8 @@ def _first_that_fits(need: MemoryNeed, limit: int, storages: Mapping[Storage, st
 
 
 def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to `high` that fits, by bisection; `low` if none does."""
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
+    """Return the largest number up to `high` that fits; `low` if none does."""
+    return low + bisect_left(range(low + 1, high + 1), 1, key=lambda count: not fits(count))
 
 
 def _least_sample(need: MemoryNeed) -> int:
@@ -344,10 +334,7 @@ _START_S, _SHARED_S = 1.5, 2.0
 
 
 def run_seconds(need: MemoryNeed, storage: Storage, fit_frames: int, decode_s: float) -> float:
-    """Estimate the wall-clock seconds of a run, to a factor of two or so.
-
-    So many frames are fitted, and decoding all of them once took `decode_s`.
-    """
+    """Estimate the wall-clock seconds of a run, to a factor of two; decoding took `decode_s`."""
     frames, pixels = need.frames, need.pixels
     products = float(fit_frames**2 * pixels)
     work = _SHARED_S + frames * _FRAME_S

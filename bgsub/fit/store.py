@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,7 @@ from bgsub.video.source import FrameSource
 
 
 class FrameBlock(NamedTuple):
-    """Some frames in a row, as one matrix: what matrix products and decoders work on.
-
-    Coefficients and robust z-scores are None where no background is fitted.
-    """
+    """Some frames in a row, as one matrix; without a fit there are no coefficients and z-scores."""
 
     rows: Bytes
     numbers: NDArray[np.int64]
@@ -37,10 +34,7 @@ class FrameBlock(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Borrowed:
-    """Frames of a film before and behind those of a run, which are fitted with them.
-
-    The source selects all of them; those that cannot be decoded are left out.
-    """
+    """Frames of a film before and behind those of a run, fitted with them; the source has all."""
 
     source: FrameSource
     before: Sequence[Place]
@@ -81,13 +75,12 @@ def are_left_out(doubtful: int, frames: int) -> bool:
 
 
 class FrameStore:
-    """The frames of one input, read once and kept as the plan says.
+    """The frames of one input, read once and kept as the plan says until `close`.
 
-    A context manager: leaving it frees memory and temporary files. Borrowed frames are fitted with
-    those of the input, and are none of it. Where the plan has a sample of a sample, `fitted` counts
-    the frames of the larger one. `fit_rows` are the frames that are fitted, by their places among
-    those that are borrowed from before, all, and those borrowed from behind; doubtful ones are not,
-    unless most are doubtful.
+    Borrowed frames are fitted with those of the input, and are none of it. Where the plan has a
+    sample of a sample, `fitted` counts the frames of the larger one. `fit_rows` are the frames that
+    are fitted, by their places among those borrowed from before, all, and those borrowed from
+    behind; doubtful ones are not, unless most are doubtful.
     """
 
     def __init__(
@@ -110,21 +103,13 @@ class FrameStore:
         layout = source.layout
         folder = None if plan.storage != "spill" else Path(temp or spill_folder())
         self._matrix = FrameMatrix(layout, folder, chunk_bytes=chunk_bytes(layout.size))
+        self.close = self._matrix.close
         try:
-            if plan.storage == "sample":
-                self._read_sample(seed)
-            else:
-                self._read_all(seed)
+            (self._read_sample if plan.storage == "sample" else self._read_all)(seed)
             give_back()
         except BaseException:
-            self._matrix.close()
+            self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._matrix.close()
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -11,13 +11,13 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.background.model import BackgroundModel
 from bgsub.background.plates import at_working_size
@@ -56,18 +56,14 @@ class LiveModel:
     """What was learned of a scene: masks, and perhaps a fit to the shrunk luma of the window."""
 
     masks: MaskModel
-    center: NDArray[np.float64] | None = None
-    components: NDArray[np.float64] | None = None
-    location: float = 0.0  # of √r in the window, in grey levels, as is its scale
-    scale: float = 1.0
+    fit: OnlineTRPCA | None = None
 
     def frame_score(self, luma: Bytes) -> float | None:
         """Return the robust z-score of a frame's error against the window; None without a fit."""
-        if self.center is None or self.components is None:
+        if self.fit is None:
             return None
-        rest = _shrunk(luma).astype(np.float64) - self.center
-        rest -= (self.components @ rest) @ self.components
-        return float((np.sqrt(rest @ rest) - self.location) / max(self.scale, 1e-9))
+        error = float(np.sqrt(self.fit.reconstruction_error(_shrunk(luma)[None])[0]))
+        return (error - self.fit.error_location_) / max(self.fit.error_scale_, 1e-9)
 
 
 def _shrunk(luma: Bytes) -> Bytes:
@@ -165,9 +161,8 @@ class Learner:
         chosen = np.unique(np.abs(times[:, None] - wanted).argmin(axis=0))
         small = np.stack([at_working_size(layout.seen(frames[i][1])) for i in chosen])
         masks = MaskModel.learned(small, (layout.height, layout.width), self._masks, each=each)
-        if support_size(len(frames), None) < _FRAMES_A_COMPONENT * _COMPONENTS:
-            return LiveModel(masks)
-        return LiveModel(masks, fit.center_, fit.components_, fit.error_location_, fit.error_scale_)
+        is_many = support_size(len(frames), None) >= _FRAMES_A_COMPONENT * _COMPONENTS
+        return LiveModel(masks, copy(fit) if is_many else None)  # which goes on to learn
 
     def close(self) -> None:
         """Learn no more, and wait until what is being learned is given up."""
@@ -264,10 +259,7 @@ class Analysis:
         return len(self._untold)
 
     def open(self, header: Header) -> bool:
-        """Begin with a connection; return whether the scene is as it was before.
-
-        InputError if the model that is to be used is of another size.
-        """
+        """Begin a connection; return if the scene is as before; InputError for another size."""
         before, self._header, layout = self._header, header, header.layout
         size = layout.width, layout.height
         self._view = View(header.size, (0, 0, *header.size), size)

@@ -15,7 +15,7 @@ import av
 from av.error import FFmpegError
 from av.packet import Packet
 
-from bgsub.errors import OutputError, cannot_write
+from bgsub.errors import OutputError, writing
 from bgsub.live.decoding import IN_MP4, Header, StreamPacket
 from bgsub.live.feed import Opened, PacketRing
 from bgsub.live.options import WatchOptions, parse_keep
@@ -56,6 +56,7 @@ def remove_oldest(folder: Path, keep: str | None, writing: Path | None) -> None:
 # A piece of half a second at a time, each of which plays with those before it; frames wait no
 # longer for sound that ends.
 _AT_ONCE = {"flush_packets": "1", "max_interleave_delta": "500000"}
+_REFUSED = FFmpegError, ValueError  # what PyAV raises besides errors of the system
 _MUXERS = {
     "mp4": {"movflags": "empty_moov+default_base_moof", "frag_duration": "500000"} | _AT_ONCE,
     "mkv": {"cluster_time_limit": "500"} | _AT_ONCE,
@@ -72,16 +73,14 @@ class ClipWriter:
         self._last = self._last_sound = -1
         self._sound: Any = None
         kind = path.suffix[1:]
-        try:
-            # The sample is read again, since a stream can only be made of one that was opened.
-            with av.open(io.BytesIO(header.sample), "r", format="nut") as sample:
-                self._target = av.open(f"file:{path}", "w", container_options=_MUXERS[kind])
-                self._stream: Any = self._target.add_stream_from_template(sample.streams.video[0])
-                for sound in sample.streams.audio:
-                    if kind != "mp4" or sound.codec_context.name in IN_MP4:
-                        self._sound = self._target.add_stream_from_template(sound)
-        except (FFmpegError, OSError, ValueError) as error:
-            raise cannot_write(path, error) from error
+        memory, named = io.BytesIO(header.sample), writing(path, kinds=_REFUSED)
+        # The sample is read again, since a stream can only be made of one that was opened.
+        with named, av.open(memory, "r", format="nut") as sample:
+            self._target = av.open(f"file:{path}", "w", container_options=_MUXERS[kind])
+            self._stream: Any = self._target.add_stream_from_template(sample.streams.video[0])
+            for sound in sample.streams.audio:
+                if kind != "mp4" or sound.codec_context.name in IN_MP4:
+                    self._sound = self._target.add_stream_from_template(sound)
 
     def add(self, packet: StreamPacket) -> None:
         """Write the next packet, a key frame as the first; OutputError if the disk is full, say."""
@@ -102,14 +101,12 @@ class ClipWriter:
             copy.pts = max(packet.pts - self._begin, copy.dts)
             copy.is_keyframe, copy.time_base, copy.stream = packet.is_key, self._base, self._stream
             self.frames += 1
-        try:
+        with writing(self.path, kinds=_REFUSED):
             self._target.mux(copy)
-        except (FFmpegError, OSError, ValueError) as error:
-            raise cannot_write(self.path, error) from error
 
     def close(self) -> None:
         """Finish the clip; what was written before plays in any case."""
-        with contextlib.suppress(FFmpegError, OSError, ValueError):
+        with contextlib.suppress(OSError, *_REFUSED):
             self._target.close()
 
 

@@ -232,10 +232,7 @@ class Sound:
 
 
 class RawEncoder:
-    """Encode raw pictures as H.264 for clips: as they are, they would fill memory and disk.
-
-    Of pictures with odd sides the last line is lost.
-    """
+    """Encode raw pictures, but for odd last lines, as H.264: they would fill memory and disk."""
 
     def __init__(self, frame: VideoFrame, rate: Fraction, base: Fraction) -> None:
         self._rate, self._base = rate, base
@@ -401,9 +398,9 @@ class StreamReader:
         scale = self._scale
         if scale is None:
             scale = min(1.0, (ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)
-        turn, kind, matrix = pyav.orientation(frame), pyav.native_kind(frame), pyav.matrix(frame)
+        turn = pyav.orientation(frame)
         self._geometry = Geometry.plan(self._size, turn, None, scale, "the stream")
-        self._layout = self._geometry.layout(kind, matrix, "auto", exact_color=False)
+        self._layout = self._geometry.layout(*pyav.native_kind(frame), "auto", exact_color=False)
         self._maker = pyav.PictureMaker(self._layout)
         codec = self._stream.codec_context.name
         sound = self._sound if self._has_sound else None

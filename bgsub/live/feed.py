@@ -64,10 +64,7 @@ class LiveSource:
 
 
 def read_source(text: str, raw: StreamOptions | None = None) -> LiveSource:
-    """Return what is meant by ``-``, a URL, a device such as ``/dev/video0``, or a file.
-
-    UsageError if the options do not go with the source, or its scheme is unknown.
-    """
+    """Return what ``-``, a URL, a device or a file means; UsageError if options do not fit."""
     raw = raw or StreamOptions()
     options = {"video_size": raw.size, "pixel_format": raw.pixel_format, "framerate": raw.rate}
     given = {name: value for name, value in options.items() if value is not None}
@@ -300,9 +297,9 @@ class Feed:
             end, had_frames = self._listen(cast("BinaryIO", process.stdout))
             self._process = None
             process.kill()
-        return End(
-            f"nothing came for {self._stall_s:g} s"
-        ) if self._has_stalled else end, had_frames
+        if self._has_stalled:
+            end = End(f"nothing came for {self._stall_s:g} s")
+        return end, had_frames
 
     def _listen(self, pipe: BinaryIO) -> tuple[End, bool]:
         base, had_frames, ring = 0.0, False, PacketRing(self._keep_s)

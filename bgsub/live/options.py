@@ -5,47 +5,31 @@ from __future__ import annotations
 import functools
 import math
 import re
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from bgsub import rules
 from bgsub.errors import UsageError
 from bgsub.options import Declared, documented, option
-from bgsub.rules import SECONDS, Choice, Duration, File, Integer, Rate, Rule, Switch, Text
-
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTsmhd])B?", re.ASCII)
+from bgsub.rules import SECONDS, Choice, Duration, File, Integer, Rate, Switch, Text
 
 _BYTES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
+KEEP = Text(
+    r"\s*(?=[\d.]*[1-9])(\d+(?:\.\d+)?)\s*([KMGTsmhd])B?\s*",
+    "an amount such as 10G, or a time such as 7d",
+)
+
 
 def parse_keep(text: str) -> tuple[float, float]:
-    """Return the most bytes and seconds that are kept: capital letters are bytes, small ones time.
-
-    ValueError if it is neither.
+    """Return the most bytes and seconds that a text of `KEEP` means: small letters are time.
 
     >>> parse_keep("10G"), parse_keep("7d")
     ((10000000000.0, inf), (inf, 604800.0))
     """
-    match = _AMOUNT.fullmatch(text.strip())
-    if match is None or float(match[1]) == 0:
-        raise ValueError(text)
-    amount, unit = float(match[1]), match[2]
+    number, unit = re.findall(KEEP.pattern, text, re.ASCII)[0]
     if unit in _BYTES:
-        return amount * _BYTES[unit], math.inf
-    return math.inf, amount * SECONDS[unit]
-
-
-class KeepRule(Rule):
-    """What `parse_keep` reads, kept as it is written."""
-
-    meaning = "an amount such as 10G, or a time such as 7d"
-    metavar = "AMOUNT"
-
-    def _convert(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise TypeError(value)
-        parse_keep(value)
-        return value
+        return float(number) * _BYTES[unit], math.inf
+    return math.inf, float(number) * SECONDS[unit]
 
 
 _stream, _model, _events, _supervision = (
@@ -54,7 +38,6 @@ _stream, _model, _events, _supervision = (
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class StreamOptions(Declared):
     """What raw pictures on standard input are, or what a camera is asked for."""
 
@@ -71,7 +54,6 @@ class StreamOptions(Declared):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class WatchOptions(Declared):
     """How a stream is watched; UsageError for what is out of range or excludes each other."""
 
@@ -142,8 +124,9 @@ class WatchOptions(Declared):
     )
     keep: str | None = _events(
         None,
-        KeepRule(),
+        KEEP,
         "Remove the oldest clips when all take more than this (10G), or after this time (7d).",
+        metavar="AMOUNT",
     )
     status: str | None = _supervision(
         None, File(), "Write the state of the watch to FILE as JSON, every two seconds."

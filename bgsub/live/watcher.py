@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bgsub.errors import InputError, OutputError, UsageError, cannot_write, plural, was_or_were
+from bgsub.errors import InputError, OutputError, UsageError, plural, was_or_were, writing
 from bgsub.live.analysis import Analysis, Sought
 from bgsub.live.clips import EventFiles, remove_oldest
 from bgsub.live.decoding import Note, Seen
@@ -99,10 +99,7 @@ class Status:
 
 @contextlib.contextmanager
 def served_metrics(status: Status, port: int) -> Iterator[int]:
-    """Serve a status on http://127.0.0.1:PORT/metrics; yield the port, of 0 any that is free.
-
-    OutputError if the port is taken.
-    """
+    """Serve a status on http://127.0.0.1:PORT/metrics; yield the port. OutputError if taken."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -283,10 +280,8 @@ class Watcher:
         options, source = self._options, self._source
         is_file, waits = source.kind == "file", not self._drops
         analysis = Analysis(options, self._sought, source.name, waits=waits, looks_back=is_file)
-        try:
+        with writing(self._out, "choose another folder"):
             self._out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise cannot_write(self._out, error, "choose another folder") from error
         began = time.monotonic()
         with contextlib.ExitStack() as stack:
             if options.metrics is not None:

@@ -7,15 +7,16 @@ import math
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, cannot_write
+from bgsub.errors import InputError, writing
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
-from bgsub.runtime.files import check_plain
+from bgsub.runtime.files import open_csv, write_rows
 
 COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier")
 """Columns that every errors.csv has."""
@@ -123,30 +124,18 @@ def write_csv(table: ErrorTable, path: Path) -> None:
     }
     if table.local is not None:
         columns |= {"local": numbers(table.local, 8), "flag": table.flags}
-    try:
-        with path.open("w", encoding="ascii", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
-    except OSError as error:
-        raise cannot_write(path, error) from error
+    with writing(path):
+        write_rows(path, chain([tuple(columns)], zip(*columns.values(), strict=True)))
 
 
 def read_csv(path: Path) -> ErrorTable:
     """Read an errors.csv; InputError names the line and what is wrong with it.
 
-    The file holds no scene change. The cut-off is the default where the column `outlier` agrees
-    with it, else one that separates the marked frames from the others; where none does, for
-    somebody has edited the file, the marks are kept as `marked`.
+    The cut-off is the default, or else one that separates the marked frames from the others; where
+    none does, for somebody has edited the file, the marks are kept as `marked`.
     """
-    check_plain(path)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            columns = _parse(csv.reader(file, strict=True), path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: no errors.csv of bgsub, not even a CSV text file") from error
+    with open_csv(path, "no errors.csv of bgsub, not even a CSV text file") as file:
+        columns = _parse(csv.reader(file, strict=True), path)
     frames, times, errors, rmse, scores, marks = (columns[name] for name in COLUMNS)
     marked, seen, local = marks == 1.0, rmse > 0, columns.get("local")
     doubts = columns.get("doubtful", np.zeros(frames.size))
@@ -165,30 +154,29 @@ def read_csv(path: Path) -> ErrorTable:
     )
 
 
-def _parse(rows: Iterable[list[str]], path: Path) -> dict[str, NDArray[np.float64]]:
+def _parse(rows: Iterator[list[str]], path: Path) -> dict[str, NDArray[np.float64]]:
     """Read and check all lines below the header, as numbers by column."""
+    header = next(rows, None)
+    if header is None:
+        raise InputError(f"{path}: is empty; create it again with `bgsub run`")
+    later = header[len(COLUMNS) :]
+    known = set(later) <= set(_LATER_COLUMNS) and len(set(later)) == len(later)
+    if header[: len(COLUMNS)] != list(COLUMNS) or not known:
+        names = ",".join(COLUMNS)
+        raise InputError(f"{path}: no errors.csv of bgsub; its first line must begin {names}")
     columns: dict[str, array[float]] = {}
-    header: list[str] = []
-    for line, row in enumerate(rows, start=1):
-        if line == 1:
-            header = row
-            later = header[len(COLUMNS) :]
-            known = set(later) <= set(_LATER_COLUMNS) and len(set(later)) == len(later)
-            if header[: len(COLUMNS)] != list(COLUMNS) or not known:
-                message = f"{path}: no errors.csv of bgsub; its first line must begin "
-                message += ",".join(COLUMNS)
-                raise InputError(message)
-        elif row:
-            try:
-                last = columns["frame"][-1] if columns else 0.0
-                for name, number in _parse_row(row, header, last).items():
-                    columns.setdefault(name, array("d")).append(number)
-            except ValueError as error:
-                message = f"{path}, line {line}: {error}; repair the line or create the file again"
-                raise InputError(message) from error
+    last = 0.0
+    for line, row in enumerate(rows, start=2):
+        try:
+            numbers = _parse_row(row, header, last) if row else {}
+        except ValueError as error:
+            message = f"{path}, line {line}: {error}; repair the line or create the file again"
+            raise InputError(message) from error
+        last = numbers.get("frame", last)
+        for name, number in numbers.items():
+            columns.setdefault(name, array("d")).append(number)
     if not columns:
-        what = "holds no frames" if header else "is empty"
-        raise InputError(f"{path}: {what}; create it again with `bgsub run`")
+        raise InputError(f"{path}: holds no frames; create it again with `bgsub run`")
     return {name: np.array(values) for name, values in columns.items()}
 
 

@@ -31,7 +31,7 @@ class _Gap(Rule):
     meaning = 'a whole number of frames, or seconds such as "1.5s"'
     metavar = "N|Ns"
 
-    def _convert(self, value: Any) -> int | str:
+    def _read(self, _name: str, value: Any) -> int | str:
         frames, seconds = gap_of(value)
         if frames is None and seconds is None:
             raise ValueError(value)
@@ -40,21 +40,16 @@ class _Gap(Rule):
 
 def gap_of(value: int | str) -> tuple[int | None, float | None]:
     """Return the frames (3, "3") or the seconds ("1.5s") of a gap; two times None otherwise."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return (value, None) if value >= 0 else (None, None)
-    match = _GAP.fullmatch(value) if isinstance(value, str) else None
+    match = _GAP.fullmatch(str(value))
     if match is None:
         return None, None
-    if match[3]:
-        return None, float(match[1])
-    return (None if match[2] else int(match[1])), None
+    return (int(match[1]), None) if match[1] else (None, float(match[2]))
 
 
-_GAP = re.compile(r"([0-9]{1,9}(\.[0-9]{1,9})?)(s)?")
+_GAP = re.compile(r"([0-9]+)|([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class EventOptions(Declared):
     """How outlier frames are grouped into events."""
 
@@ -91,11 +86,8 @@ class EventOptions(Declared):
     def __post_init__(self) -> None:
         """Check every value, and that outliers are not told in two ways."""
         super().__post_init__()
-        given = [
-            f"--{name.replace('_', '-')}"
-            for name in ("cutoff", "false_alarms", "quantile")
-            if getattr(self, name) is not None
-        ]
+        ways = ("cutoff", "false_alarms", "quantile")
+        given = [self.as_given(name) for name in ways if getattr(self, name) is not None]
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
 
@@ -150,11 +142,7 @@ def fit_table(
     cutoff: float | None = None,
     pixels: int,
 ) -> ErrorTable:
-    """Tabulate what a fit says of its frames, of numbers and seconds, and of its p pixels.
-
-    A lasting change of the scene is looked for with the Gram matrix that was fitted alone. A
-    cut-off of None is the default.
-    """
+    """Tabulate what a fit says of its frames, and with its Gram matrix of a lasting change."""
     location, scale = estimator.error_location_, estimator.error_scale_
     cutoff = DEFAULT_CUTOFF if cutoff is None else cutoff
     scores = frame_scores(location + scale * estimator.outlier_scores_, location, scale, pixels)
@@ -205,7 +193,7 @@ def find_events(
     """
     chosen = EventOptions(top=top, min_length=min_length, merge_gap=merge_gap)
     table = with_cutoff(table, cutoff=cutoff, quantile=quantile)
-    runs = _merge(runs_of(outlier_frames(table)), table.times, *gap_of(chosen.merge_gap))
+    runs = _merge(runs_of(outlier_frames(table)), table.times, chosen.merge_gap)
     runs = [(first, stop) for first, stop in runs if stop - first >= min_length]
     events = [_event(table, number, *run) for number, run in enumerate(runs, start=1)]
     if top is None or top >= len(events):
@@ -222,11 +210,7 @@ def outlier_frames(table: ErrorTable) -> NDArray[np.bool_]:
 def with_cutoff(
     table: ErrorTable, *, cutoff: float | None = None, quantile: float | None = None
 ) -> ErrorTable:
-    """Return the table with another cut-off of either score; unchanged if neither is given.
-
-    The quantile is of the scores of the frames before any lasting change of the scene. UsageError
-    for a value out of range, or if both are given.
-    """
+    """Return the table with a cut-off, or a quantile of the scores before any lasting change."""
     EventOptions(cutoff=cutoff, quantile=quantile)
     if quantile is not None:
         ordinary = table.highest[_before_change(table)]
@@ -247,24 +231,17 @@ def runs_of(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def _merge(
-    runs: list[tuple[int, int]],
-    times: NDArray[np.float64],
-    frames: int | None,
-    seconds: float | None,
+    runs: list[tuple[int, int]], times: NDArray[np.float64], gap: int | str
 ) -> list[tuple[int, int]]:
     """Join runs with at most so many frames between them, or less than so many seconds apart."""
-
-    def is_near(before: int, first: int) -> bool:
-        if seconds is None:
-            return first - before <= (frames or 0)
-        return bool(times[first] - times[before - 1] < seconds - 1e-6)
-
-    merged: list[tuple[int, int]] = []
-    for first, stop in runs:
-        if merged and is_near(merged[-1][1], first):
-            merged[-1] = (merged[-1][0], stop)
-        else:
-            merged.append((first, stop))
+    frames, seconds = gap_of(gap)
+    merged = runs[:1]
+    for first, stop in runs[1:]:
+        begin, before = merged[-1]
+        is_near = first - before <= (frames or 0)
+        if seconds is not None:
+            is_near = bool(times[first] - times[before - 1] < seconds - 1e-6)
+        merged[-1:] = [(begin, stop)] if is_near else [(begin, before), (first, stop)]
     return merged
 
 

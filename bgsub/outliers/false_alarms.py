@@ -22,8 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import UsageError
-
 DEFAULT_CUTOFF = 12.0
 """Frames with a score above this are outliers: one clean frame in a thousand, by either score."""
 
@@ -54,10 +52,7 @@ class CleanLevel:
 
 
 def clean_level(values: NDArray[np.float64], least_scale: float) -> CleanLevel:
-    """Estimate the level of a statistic from its values in clean frames, shape (n,).
-
-    Up to a fifth of them may hold a visitor.
-    """
+    """Estimate the level of a statistic from clean frames, of which a fifth may hold a visitor."""
     tails = [
         np.diff(np.quantile(values, pair))[0] / (_gumbel(pair[1]) - _gumbel(pair[0]))
         for pair in _PAIRS
@@ -67,13 +62,7 @@ def clean_level(values: NDArray[np.float64], least_scale: float) -> CleanLevel:
 
 
 def cutoff_for(rate: float) -> float:
-    """Return the cut-off that a share `rate` of clean frames exceeds: 12 for 1/1000.
-
-    UsageError unless the rate lies above 0 and is at most a half.
-    """
-    if not 0.0 < rate <= 0.5:
-        message = f"false alarms {rate:g}: must be a share of the frames above 0, such as 1/1000"
-        raise UsageError(message)
+    """Return the cut-off that a share of clean frames, up to a half, exceeds: 12 for 1/1000."""
     # 1 - rate would be 1 for the smallest rates.
     quantile = -math.log(-math.log1p(-rate))
     return DEFAULT_CUTOFF * (quantile - _gumbel(0.5)) / _SPAN
@@ -87,11 +76,9 @@ _ROUNDING_VARIANCE = 1.0 / 12.0
 
 
 def score_scale(location: float, scale: float, pixels: int) -> float:
-    """Return the scale that scores of frames are relative to, in units of √r; above 0.
+    """Return the scale that scores are relative to, of location and scale of ordinary √r.
 
-    Location and scale are those of √r of ordinary frames, from their best half. At least
-    `NOISE_VARIATION` of the location, and of what rounding to 8 bits would leave in a scene without
-    any noise.
+    At least `NOISE_VARIATION` of the location, and of what 8 bits leave without any noise.
     """
     least = NOISE_VARIATION * max(location, math.sqrt(pixels * _ROUNDING_VARIANCE))
     return max(scale, least)
@@ -100,9 +87,5 @@ def score_scale(location: float, scale: float, pixels: int) -> float:
 def frame_scores(
     errors: NDArray[np.float64], location: float, scale: float, pixels: int
 ) -> NDArray[np.float64]:
-    """Compute the robust z-score of every frame from e = √r, with the noise floor of video.
-
-    Errors of frames that were fitted are as if they had been left out: after a fit with
-    `bgsub.TRPCA` these are ``error_location_ + error_scale_ * outlier_scores_``.
-    """
+    """Compute the robust z-score of every frame from √r, as if left out, with a noise floor."""
     return np.asarray((errors - location) / score_scale(location, scale, pixels))

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel
 from bgsub.outliers.own_light import OwnLight, Singles, shrink, shrink_inside, shrinking
+from bgsub.robustpca.spaces import Floats
 from bgsub.video.frames import Bytes
-
-Floats = NDArray[np.float64]
 
 BATCH = 8
 """Frames whose light is regressed at a time."""
@@ -34,43 +33,27 @@ BATCH = 8
 _TOGETHER = 20_000
 """Pixels that are measured together, about: calls of small pictures take longer than arithmetic."""
 
-LEVEL_FRAMES = 192
-"""Clean frames from which levels are estimated."""
-
-NOISE_FRAMES = 96
-"""Frames among them that the noise of pixels is of."""
+LEVEL_FRAMES, NOISE_FRAMES = 192, 96
+"""Clean frames from which levels are estimated, and those among them that the noise is of."""
 
 # Pictures of the shrunk size, in float32: those that pass together, twice, and those that a thread
 # has at a time.
-_PASSING_PICTURES = 16
-_WORKING_PICTURES = 16
+_PASSING_PICTURES, _WORKING_PICTURES = 16, 16
 
 # Things that move reach so much further, as a share of the shorter side, than they were seen to; a
-# pixel is no steadier than this share of what moves most within that distance.
-_REACH = 0.05
-_OF_NEAR = 0.5
+# pixel is no steadier than this share of what moves most within that distance. What moves as the
+# components say is foretold to no better than the last share of how far it moved from the centre.
+_REACH, _OF_NEAR, _UNFORETOLD = 0.05, 0.5, 0.15
 
-# What moves as the components say is foretold to no better than this share of how far it has moved
-# from the centre, within the same distance.
-_UNFORETOLD = 0.15
-
-# A frame's noise is taken for its own up to this factor of what is usual; that of a visitor who
-# covers most of the picture is not.
-_MOST_NOISE = 4.0
+# A frame's noise, and its restlessness (what a fifth of its places exceed), are taken for its own
+# up to these factors of what is usual; those of a visitor who covers most of the picture are not.
+_MOST_NOISE, _MOST_RESTLESS, _RESTLESS_QUANTILE = 4.0, 2.0, 0.8
 
 # A grey level is 255 at most, and the noise it is measured in well above 1e-6.
-_LARGEST = 1e9
-_ABOVE_0 = float(np.finfo(np.float32).tiny)
+_LARGEST, _ABOVE_0 = 1e9, float(np.finfo(np.float32).tiny)
 
-_MARGIN = 2
-"""Pixels of the picture at its border that no window is laid at."""
-
-# A frame's restlessness is taken for its own up to this factor of what is usual; a visitor who
-# covers most of the picture is not.
-_MOST_RESTLESS = 2.0
-_RESTLESS_QUANTILE = 0.8
-
-_AS_IT_IS = CleanLevel(0.0, 1.0)
+AS_IT_IS = CleanLevel(0.0, 1.0)
+_MARGIN = 2  # pixels of the picture at its border that no window is laid at
 
 
 _WINDOW_SIDE, _WINDOW_FACTORS = 5, (1, 2, 4)
@@ -87,9 +70,9 @@ def window_sizes(height: int, width: int) -> list[tuple[int, int]]:
 class Window:
     """What windows of one size, at every pixel of the picture shrunk by a factor, usually show.
 
-    Median and spread, (h // factor, w // factor), are those of the mean of |residual| / noise in
-    each window in clean frames. Of what exceeds the median, in spreads, `restless` is the usual
-    80 % quantile over a picture, and `level` that of the highest in a picture.
+    Median and spread, (h // factor, w // factor), are of the mean of |residual| / noise in clean
+    frames. Of what exceeds the median, in spreads, `restless` is the usual 80 % quantile over a
+    picture, and `level` that of the highest in a picture.
     """
 
     side: int
@@ -104,10 +87,9 @@ class Window:
 class FrameScorer:
     """Scores of frames against a scene, shrunk to (h, w).
 
-    `noise`, (h, w), is the standard deviation of the residual in grey levels; `usual_noise` the
-    usual median over a picture of |residual| / noise. `level` is that of √r in the frame's own
-    light and noise, `place_level` that of the highest score of all windows, which is exceeded more
-    often than that of any one.
+    `noise` is the standard deviation of the residual in grey levels, `usual_noise` the usual median
+    over a picture of |residual| / noise, `level` that of √r, and `place_level` that of the highest
+    score of all windows, which is exceeded more often than that of any one.
     """
 
     light: OwnLight
@@ -115,7 +97,7 @@ class FrameScorer:
     usual_noise: float
     windows: tuple[Window, ...]
     level: CleanLevel
-    place_level: CleanLevel = _AS_IT_IS
+    place_level: CleanLevel = AS_IT_IS
 
     @cached_property
     def reach(self) -> Singles:
@@ -131,8 +113,7 @@ class FrameScorer:
         """Share of the noise in the uncertainty of every pixel of m frames, (m, h, w).
 
         Components follow cloth and leaves to first order, as far as these moved in the fitted
-        frames. How far off they are in a gust cannot be learned from frames at rest; but how far a
-        frame has moved its coefficients tell, which a visitor does not pull at.
+        frames. How far a frame moved in a gust its coefficients tell, which no visitor pulls at.
         """
         shares, squares = self.light.moved(changes), np.square(self.noise, dtype=np.float64)
         for one in shares:
@@ -142,18 +123,11 @@ class FrameScorer:
             np.divide(self.noise, length.astype(np.float32), out=one)
         return shares
 
-    def scores(self, luma: Bytes, coefficients: Singles, left_out: Floats) -> Floats:
-        """Score m frames as a whole, and by the place that fits least, (m, 2).
-
-        Of their backgrounds' coefficients (m, k). Residuals are divided by `left_out`, (m,): 1 −
-        leverage of frames that were fitted, 1 for others.
-        """
-        return self.scores_of(self.measure_frames(luma, coefficients, left_out))
-
     def measure_frames(self, luma: Bytes, coefficients: Singles, left_out: Floats) -> Floats:
-        """Measure √r and the highest value of each window of frames, shape (m, 1 + windows).
+        """Measure √r and the highest value of each window of m frames, (m, 1 + windows).
 
-        In their own units; the parameters are those of `scores`.
+        In their own units, of their backgrounds' coefficients (m, k). Residuals are divided by
+        `left_out`, (m,): 1 − leverage of frames that were fitted, 1 for others.
         """
         factor = shrinking(*luma.shape[1:])
         pictures = np.stack([shrink(one, factor) for one in luma]) * self.light.inside
@@ -165,18 +139,15 @@ class FrameScorer:
         )
 
     def scores_of(self, measured: Floats) -> Floats:
-        """Return both scores of frames that `measure_frames` or learning has measured, (m, 2)."""
+        """Score frames, as measured, as a whole and by the place that fits least, (m, 2)."""
         whole = self.level.scores(measured[:, 0])
         local = self.place_level.scores(self.highest_of(measured[:, 1:]))
         return np.column_stack([whole, local])
 
     def highest_of(self, places: Floats) -> Floats:
         """Return the highest score of all windows, each by its own level, shape (m,)."""
-        scores = [
-            window.level.scores(values)
-            for window, values in zip(self.windows, places.T, strict=True)
-        ]
-        return np.asarray(np.max(scores, axis=0))
+        pairs = zip(self.windows, places.T, strict=True)
+        return np.asarray(np.max([one.level.scores(values) for one, values in pairs], axis=0))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything but centre and components as arrays, for a file."""
@@ -195,11 +166,7 @@ class FrameScorer:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], light: OwnLight) -> FrameScorer:
-        """Make a scorer of what `arrays` gave, and of the scene's light.
-
-        ValueError with the name of an array that no scorer gives: of another shape, not finite, or
-        beyond what frames measure.
-        """
+        """Make a scorer of what `arrays` gave; ValueError names an array that no scorer gives."""
         shape = light.center.shape
         sizes = window_sizes(shape[0], shape[1])
         shapes = [(shape[0] // factor, shape[1] // factor) for _, factor in sizes]
@@ -254,8 +221,7 @@ def own_residuals(
 ) -> Singles:
     """Compute |residual| of m frames in their own light and noise, grey levels, (m, h, w).
 
-    Outside of the pixels that count the pictures must be 0: nothing there may matter, not even by
-    its neighbours.
+    Pictures are 0 outside of the pixels that count: there nothing matters, not even to neighbours.
     """
     light = scorer.light
     expected = np.stack([light.expected(change) for change in changes])
@@ -299,8 +265,7 @@ def measure(
     scorer: FrameScorer, pictures: Singles, changes: Singles, left_out: Floats | Singles
 ) -> Floats:
     """Compute √r and the highest value of each window of m frames, in their own units."""
-    totals, deviations = deviate(scorer, pictures, changes, left_out)
-    return measured(scorer, totals, deviations)
+    return measured(scorer, *deviate(scorer, pictures, changes, left_out))
 
 
 def deviate(
@@ -328,11 +293,7 @@ def windowed(deviations: Singles, side: int, factor: int) -> Singles:
 
 
 def excess(means: Singles, window: Window) -> Singles:
-    """How far every window lies above its usual mean, in spreads, without the margin.
-
-    Of some pictures, shape (m, h, w). In the margin windows are half mirrored; in a tiny picture
-    there is none.
-    """
+    """How far every window lies above its usual mean, in spreads, without the margin, (m, h, w)."""
     width = _MARGIN // window.factor
     cut = tuple(
         slice(width, side - width) if side > 4 * width else slice(None) for side in means.shape[1:]

@@ -13,8 +13,6 @@ A shadow gives one part of the picture another gain. Where many pixels deviate, 
 surroundings of every pixel is tried, and taken if it explains nearly all of them, and better or
 more steadily than an offset of the surroundings does: on a shadow the texture of the ground is
 darker by a factor, on an object it is another texture. Its soft edge does not count.
-
-Pictures of more than 320×240 pixels are shrunk to about that size first.
 """
 
 from __future__ import annotations
@@ -33,11 +31,8 @@ Singles = NDArray[np.float32]
 
 _WORKING_PIXELS = 320 * 240
 
-_ROUNDS = 5
-_BIWEIGHT = 4.685
-_NORMAL_MAD = 0.6745
-_SETTLED = 0.01
-_CHOSEN_PIXELS = 3000
+_ROUNDS, _SETTLED, _CHOSEN_PIXELS = 5, 0.01, 3000
+_BIWEIGHT, _NORMAL_MAD = 4.685, 0.6745
 
 # Grey levels from an end of the camera's range at which noise and codecs leave what it clips.
 _AT_END = 2
@@ -45,15 +40,11 @@ _AT_END = 2
 # A shadow: pixels beyond so many standard deviations, at least this share of the picture, of which
 # a local gain leaves so little (mean square in variances). Either it leaves so much less than a
 # local offset does, or the gains of the places vary so much less than their offsets.
-_DEVIATES = 4.0
-_LEAST_SHARE = 0.01
-_LEFT_BY_GAIN = 8.0
-_STEADIER = 0.6
-_MOST = 20.0
-_LOOKED_AT = 1000
-_SURROUNDINGS = 15
+_DEVIATES, _LEAST_SHARE = 4.0, 0.01
+_LEFT_BY_GAIN, _STEADIER = 8.0, 0.6
+_MOST, _LOOKED_AT = 20.0, 1000
+_SURROUNDINGS, _GAINS = 15, (0.3, 3.0)
 _EDGE, _EDGE_STEP = 7, 0.1
-_GAINS = (0.3, 3.0)
 
 # The light of surroundings changes slowly: pictures above this size are halved for it.
 _WHOLE_PIXELS = 43_000
@@ -96,8 +87,7 @@ class OwnLight:
     Of a centre (h, w) in grey levels and components (k, h·w), nearly orthonormal rows, at the
     pixels `inside`. `clipped`, (2, h, w), is the share of every pixel of the background, which may
     be the mean of a square, that the camera clips at the lower and the upper end of its range.
-    Every `step` pixels, in both directions, are enough for a statistic of a picture: `chosen`, by
-    their index.
+    Every `step` pixels both ways are enough for a statistic of a picture: `chosen`, by index.
     """
 
     def __init__(
@@ -124,22 +114,18 @@ class OwnLight:
         # What the components have taken up already is not there to be found.
         norms = np.maximum(np.einsum("kp,kp->k", components, components), 1e-9)
         changes -= (changes @ components.T / norms) @ components
-        self._changes = changes.astype(np.float32)
         self.step = max(1, round(float(np.sqrt(center.size / _CHOSEN_PIXELS))))
         chosen = np.zeros(center.shape, dtype=np.bool_)
         chosen[:: self.step, :: self.step] = True
         grids = chosen & inside & ~self.clipped.any(axis=0), chosen & inside, inside
         self.chosen = np.flatnonzero(next((one for one in grids if one.any()), inside))
         # The components too: a visitor or a shadow has pulled at the coefficients of the fit.
-        self._changes = np.concatenate([self._changes, components])
+        self._changes: Singles = np.concatenate([changes.astype(np.float32), components])
         self._terms = np.ascontiguousarray(self._changes[:, self.chosen])
         self._chosen_center = center.ravel()[self.chosen]
 
     def regress(self, pictures: Singles, coefficients: Singles) -> Singles:
-        """Find the light of m frames: multiples of gain, offset, shift and components, (m, 4 + k).
-
-        The coefficients, (m, k), are those of the fit, which are corrected.
-        """
+        """Find the light of m frames: multiples of gain, offset, shift, components, (m, 4 + k)."""
         fitted = np.pad(coefficients, ((0, 0), (len(self._terms) - coefficients.shape[1], 0)))
         difference = pictures.reshape(len(pictures), -1)[:, self.chosen] - self._chosen_center
         difference -= fitted @ self._terms
@@ -152,10 +138,7 @@ class OwnLight:
         return background
 
     def moved(self, changes: Singles) -> Singles:
-        """How far the components move every pixel of m frames from the centre, (m, h, w).
-
-        In grey levels, apart from a gain and an offset of the whole picture.
-        """
+        """How far the components move every pixel of m frames, but for gain and offset."""
         moved = np.abs(changes[:, 4:] @ self._movements)
         return np.asarray(moved.reshape(-1, *self.center.shape), dtype=np.float32)
 
@@ -217,10 +200,6 @@ class SweepingShadow:
         self._center, self._inside = center, inside
         self._least = max(1, round(_LEAST_SHARE * np.count_nonzero(inside)))
 
-    @cached_property
-    def _ground(self) -> _Ground:
-        return _Ground(self._center)
-
     def candidates(self, residuals: Singles, noises: Singles) -> NDArray[np.int64]:
         """Return those of m pictures in which many pixels deviate; parameters as of `taken_out`."""
         found = _deviate(residuals, noises).reshape(len(residuals), -1)
@@ -229,14 +208,11 @@ class SweepingShadow:
     def taken_out(
         self, picture: Singles, expected: Singles, residual: Singles, noise: Singles
     ) -> Singles:
-        """Return the residual of a picture without a shadow, or itself where there is none.
-
-        The noise is the standard deviation of the residual in this frame.
-        """
+        """Return the residual without a shadow, or itself; the noise is its standard deviation."""
         deviates = np.flatnonzero(_deviate(residual, noise))
         if deviates.size < self._least:
             return residual
-        lights = [_Light(ground, picture) for ground in (_Ground(expected), self._ground)]
+        lights = [_Light(ground, picture) for ground in (expected, self._center)]
         some = deviates[:: max(1, deviates.size // _LOOKED_AT)]
         if not _is_shadow(lights, residual, noise, some):
             return residual
@@ -244,43 +220,31 @@ class SweepingShadow:
         for light in lights:
             for left in light.left_by_gain():
                 shadowless = np.where(np.abs(left) < np.abs(shadowless), left, shadowless)
-        return np.asarray(shadowless * (self._inside & ~self._edges(picture)))
-
-    def _edges(self, picture: Singles) -> NDArray[np.bool_]:
-        """Mark where the gain of the surroundings changes: at the soft edge of a shadow."""
-        model = np.maximum(self._center, 1.0)
-        gain = _gain(picture, model, _mean(model * model, _EDGE), _EDGE)
+        # Where the gain of the surroundings changes is the soft edge of a shadow.
+        gain = _gain(picture, np.maximum(self._center, 1.0), _EDGE)
         around = np.ones((_EDGE, _EDGE), np.uint8)
-        return np.asarray(cv2.dilate(gain, around) - cv2.erode(gain, around) > _EDGE_STEP)
-
-
-class _Ground:
-    """A background against which the light of a picture's surroundings is looked for."""
-
-    def __init__(self, picture: Singles) -> None:
-        self.picture = picture
-        self.factor = 2 if picture.size > _WHOLE_PIXELS and min(picture.shape) > 1 else 1
-        self.side = _SURROUNDINGS // self.factor
-        self.small = np.maximum(_halved(picture, self.factor), 1.0)
-        self.squares = _mean(self.small * self.small, self.side)
+        edges = cv2.dilate(gain, around) - cv2.erode(gain, around) > _EDGE_STEP
+        return np.asarray(shadowless * (self._inside & ~edges))
 
 
 class _Light:
     """A picture's light against a background, from the surroundings of every pixel."""
 
-    def __init__(self, ground: _Ground, picture: Singles) -> None:
+    def __init__(self, ground: Singles, picture: Singles) -> None:
         self.ground, self.picture = ground, picture
-        small = _halved(picture, ground.factor)
-        self.gain = _gain(small, ground.small, ground.squares, ground.side)
-        self.offset = _mean(small - ground.small, ground.side)
+        self.factor = 2 if picture.size > _WHOLE_PIXELS and min(picture.shape) > 1 else 1
+        self.side = _SURROUNDINGS // self.factor
+        small, model = (_halved(each, self.factor) for each in (picture, ground))
+        model = np.maximum(model, 1.0)
+        self.gain, self.offset = _gain(small, model, self.side), _mean(small - model, self.side)
 
     def at(self, some: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where gain and offset of some pixels are found, and those at their sides, (9, n)."""
         height, width = self.gain.shape
         rows, columns = np.divmod(some, self.picture.shape[1])
-        rows = np.minimum(rows // self.ground.factor, height - 1)
-        columns = np.minimum(columns // self.ground.factor, width - 1)
-        half = self.ground.side // 2
+        rows = np.minimum(rows // self.factor, height - 1)
+        columns = np.minimum(columns // self.factor, width - 1)
+        half = self.side // 2
         sides = np.array(list(product((-half, 0, half), repeat=2)))[:, :, None]
         downs = np.clip(rows + sides[:, 0], 0, height - 1)
         rights = np.clip(columns + sides[:, 1], 0, width - 1)
@@ -290,11 +254,11 @@ class _Light:
         """What is left of a picture by the gain of the windows on all sides of every pixel."""
         half = _SURROUNDINGS // 2
         height, width = self.picture.shape
-        gain = cv2.resize(self.gain, (width, height)) if self.ground.factor > 1 else self.gain
+        gain = cv2.resize(self.gain, (width, height))
         around = cv2.copyMakeBorder(gain, half, half, half, half, cv2.BORDER_REPLICATE)
         for down, right in product((0, half, 2 * half), repeat=2):
             there = around[down : down + height, right : right + width]
-            yield self.picture - there * self.ground.picture
+            yield self.picture - there * self.ground
 
 
 def _is_shadow(
@@ -307,7 +271,7 @@ def _is_shadow(
     for light in lights:
         gain, offset = light.gain.ravel(), light.offset.ravel()
         steadier |= _variation(gain[there] - 1.0) < _STEADIER * _variation(offset[there])
-        pixels, own = light.picture.ravel()[some], light.ground.picture.ravel()[some]
+        pixels, own = light.picture.ravel()[some], light.ground.ravel()[some]
         by_gain = np.minimum(by_gain, np.abs(pixels - gain[sides] * own).min(axis=0))
         by_offset = np.minimum(by_offset, np.abs(pixels - own - offset[sides]).min(axis=0))
     deviation = noise.ravel()[some]
@@ -323,9 +287,9 @@ def _deviate(residuals: Singles, noises: Singles) -> NDArray[np.bool_]:
     return np.asarray(np.abs(residuals) > np.float32(_DEVIATES) * noises)
 
 
-def _gain(picture: Singles, model: Singles, squares: Singles, side: int) -> Singles:
+def _gain(picture: Singles, model: Singles, side: int) -> Singles:
     """Gain of the surroundings of every pixel, (h, w)."""
-    gain = _mean(picture * model, side) / squares
+    gain = _mean(picture * model, side) / _mean(model * model, side)
     return np.asarray(np.clip(gain, *_GAINS, out=gain), dtype=np.float32)
 
 
@@ -334,12 +298,9 @@ def _mean(picture: Singles, side: int) -> Singles:
 
 
 def _halved(picture: Singles, factor: int) -> Singles:
-    if factor == 1:
-        return picture
     height, width = picture.shape
-    return np.asarray(
-        cv2.resize(picture, (width // 2, height // 2), interpolation=cv2.INTER_AREA), np.float32
-    )
+    size = width // factor, height // factor
+    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.float32)
 
 
 def _variation(values: Singles) -> float:

@@ -57,12 +57,9 @@ def lasting_change(
     """Find a lasting change of the scene in the outlier frames that reach the end.
 
     None when the last frame is no outlier, when the outliers at the end do not agree with each
-    other (a visitor who moves), or when they last less than 25 frames or 2 seconds. O(s·n·k)
-    operations for s of them.
-
-    K, (n, n), is the Gram matrix of the median-centred frames that were fitted, with U = X₀ᵀB of
-    `component_weights` B, (n, k). `scores` are robust z-scores, √r = location + scale · score:
-    frames above the cut-off are outliers.
+    other (a visitor who moves), or when they last less than 25 frames or 2 seconds. K, (n, n), is
+    the Gram matrix of the median-centred frames that were fitted, with U = X₀ᵀB of
+    `component_weights` B, (n, k). `scores` are robust z-scores, √r = location + scale · score.
     """
     ordinary = np.flatnonzero(scores <= cutoff)
     start = int(ordinary[-1]) + 1 if ordinary.size else 0
@@ -89,10 +86,7 @@ def lasting_change(
 
 
 def _errors_of_own_centre(gram: Floats, projected: Floats, length: int) -> Floats:
-    """Compute √r' of the frames at the end against the trimmed mean of the last `length` of them.
-
-    Frames that the mean consists of are taken as if they had been left out.
-    """
+    """Compute √r', as if left out, of the frames against the trimmed mean of the last `length`."""
     kept = np.arange(len(gram) - length, len(gram))
     count = math.ceil(_TRIMMED_SHARE * length)
     for _ in range(_MAX_STEPS):

@@ -9,33 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers import frame_scorer as scoring
-from bgsub.outliers.false_alarms import CleanLevel, clean_level, score_scale
+from bgsub.outliers.false_alarms import clean_level, score_scale
 from bgsub.outliers.frame_scorer import BATCH, FrameScorer, Window
 from bgsub.outliers.own_light import OwnLight, Singles, at_ends, shrink, shrink_inside, shrinking
-from bgsub.robustpca.median import NORMAL_MAD
 from bgsub.robustpca.reweight import left_out, location_and_scale
+from bgsub.robustpca.spaces import NORMAL_MAD, Floats
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
-
-Floats = NDArray[np.float64]
 
 # Rounding, codecs and a tremor that is left make no pixel steadier than this, in grey levels.
 _LEAST_NOISE = 0.7
 
 # Least spread of the mean of a window: in grey levels at a side of 5, which falls with the side as
 # the outlines of things that tremble do, and that of independent pixels, in noises times the side.
-_LEAST_SPREAD = 0.57
-_LEAST_EXPONENT = 1.08
-_INDEPENDENT_SPREAD = 0.8
+_LEAST_SPREAD, _LEAST_EXPONENT, _INDEPENDENT_SPREAD = 0.57, 1.08, 0.8
 
 # With few frames a spread is known badly; as if it were so much larger, times the frames.
 _FEW_FRAMES = 6.0
 
-# Least scale of what windows score: see `bgsub.outliers.false_alarms`.
-_LEAST_SCALE = 0.7
-
-# Least scale of the highest of their scores: where all are at their floors, it strays further.
-_LEAST_LOCAL_SCALE = 1.03
+# Least scale of what windows score (see `bgsub.outliers.false_alarms`), and of the highest of their
+# scores: where all are at their floors, it strays further.
+_LEAST_SCALE, _LEAST_LOCAL_SCALE = 0.7, 1.03
 
 # Grey levels are kept as whole multiples of the first, as NumPy takes ten times as long to make
 # float16 of float32 and back; deviations are learned from as multiples of the second.
@@ -51,8 +45,7 @@ _TENTH_SCORE = 1.2816  # standard deviations that a tenth of normal values excee
 class FrameWeights:
     """Weights w (n,) and B (n, k) of the fitted frames, m = Σ w_j x_j and U = Σ B_j x_j.
 
-    The coefficients, (n, k), are those of the frames' backgrounds; the support, (n,), are frames
-    that show the background; copies are those of `bgsub.robustpca.gram.Gram`.
+    Coefficients, (n, k), are of their backgrounds; the support, (n,), shows the background.
     """
 
     weights: Floats
@@ -70,9 +63,8 @@ class FrameWeights:
 class ScorerLearner:
     """Learn a `FrameScorer` from fitted frames, as they pass by.
 
-    Pictures are shrunk to about 320×240; of at most 192 clean frames they are kept
-    (`bgsub.outliers.frame_scorer.scorer_bytes` counts the memory). After `finish`, `measured` is
-    what `FrameScorer.measure_frames` gives for these, (n, 1 + windows), and NaN for others.
+    At most 192 clean ones are kept, shrunk. After `finish`, `measured` is what
+    `FrameScorer.measure_frames` gives for these, (n, 1 + windows), and NaN for others.
     """
 
     def __init__(
@@ -136,7 +128,7 @@ class ScorerLearner:
         shares = self._clipped_shares / np.maximum(self._clipped_frames, 1)
         clipped = (shares * often).astype(np.float32)
         light = OwnLight(self._sums[0].reshape(shape), self._sums[1:], self._inside, clipped)
-        start = FrameScorer(light, np.ones(shape, np.float32), 1e9, (), CleanLevel(0.0, 1.0))
+        start = FrameScorer(light, np.ones(shape, np.float32), 1e9, (), scoring.AS_IT_IS)
         left_out = self._fitted.left_out[self._chosen].astype(np.float32)
         changes = self._changes(light)
         deviations = np.empty((self._noisy.size, *shape), dtype=np.float32)
@@ -146,10 +138,7 @@ class ScorerLearner:
     def _with_places(
         self, start: FrameScorer, changes: Singles, left_out: Singles, deviations: Singles
     ) -> tuple[FrameScorer, list[float]]:
-        """Add the noise of every pixel, and what is usual in windows around it.
-
-        Writes the deviations of some frames, and returns their √r too.
-        """
+        """Add the noise of every pixel, and what is usual in windows around it; return some √r."""
 
         def own(scorer: FrameScorer, i: int) -> float:
             one = self._noisy[[i]]
@@ -208,8 +197,8 @@ class ScorerLearner:
         least = _LEAST_SPREAD * (5.0 / side) ** _LEAST_EXPONENT / reach
         spread = np.maximum(np.maximum(spread, least), _INDEPENDENT_SPREAD / side)
         spread *= np.float32(1.0 + _FEW_FRAMES / len(means))
-        level = CleanLevel(0.0, 1.0)
-        window = Window(side, factor, usual, spread.astype(np.float32), 1.0, level)
+        spread = spread.astype(np.float32)
+        window = Window(side, factor, usual, spread, 1.0, scoring.AS_IT_IS)
         step = scorer.light.step
         quantiles = [
             scoring.restlessness(scoring.excess(one[None], window), window, step).item()
@@ -250,9 +239,7 @@ class ScorerLearner:
 
 def _evenly(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """At most so many of the values, evenly spaced."""
-    if values.size <= most:
-        return values
-    return values[np.linspace(0, values.size - 1, most).round().astype(np.int64)]
+    return values[np.linspace(0, values.size - 1, min(values.size, most)).round().astype(np.int64)]
 
 
 def _rounded(deviations: Singles) -> Singles:

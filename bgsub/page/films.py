@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.background.model import BackgroundModel
-from bgsub.errors import BgsubError, EmptySelectionError, InputError, UsageError, cannot_write
+from bgsub.errors import BgsubError, EmptySelectionError, InputError, UsageError
 from bgsub.options import ProgressCallback, SourceOptions
 from bgsub.page.result import Result, read_result
 from bgsub.runtime.files import staged
@@ -55,10 +55,9 @@ _MOST_RUNS = 256  # evenly spaced runs up to which integers are packed as such
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """A video, and when those of its pictures that are meant are shown.
+    """A video, and when those of its pictures that are meant are shown, in units of `base` seconds.
 
-    In units of `base` seconds: the `stamps` increase, `start` is that of the file's first picture,
-    from which browsers count, and `shortest` the shortest time for which a picture is shown.
+    `start` is the stamp of the file's first picture, from which browsers count.
     """
 
     path: Path
@@ -220,13 +219,11 @@ def _copy(
     """Write the frames of some footage as H.264; `rate` is for what does not say it."""
     source = open_source(str(footage), **options)
     rate = source.rate or rate
-    try:
-        with staged(target) as path, _writing(path, source.layout, rate, threads=2) as write:
-            for done, frame in enumerate(source, start=1):
-                write(frame.data, frame.time_s)
-                progress("copy", done, source.frames_estimate)
-    except OSError as error:
-        raise cannot_write(target, error, "free some space or choose another --out") from error
+    named = staged(target, "free some space or choose another --out")
+    with named as path, _writing(path, source.layout, rate, threads=2) as write:
+        for done, frame in enumerate(source, start=1):
+            write(frame.data, frame.time_s)
+            progress("copy", done, source.frames_estimate)
 
 
 @contextlib.contextmanager
@@ -244,15 +241,7 @@ def _writing(
 
 
 def link(target: Path, page: Path) -> str:
-    """Return the address of a file as seen from a page: relative, and escaped for a link.
-
-    Examples
-    --------
-    >>> link(Path("results/mask.mp4"), Path("results/report.html"))
-    'mask.mp4'
-    >>> link(Path("a #1/mask?.mp4"), Path("pages/report.html"))
-    '../a%20%231/mask%3F.mp4'
-    """
+    """Return the address of a file as seen from a page: relative, and escaped for a link."""
     try:
         relative = os.path.relpath(target.absolute(), page.absolute().parent)
     except ValueError:  # another drive of Windows
@@ -408,8 +397,7 @@ def picture_scene(result: Result, films: Mapping[View, Film | None]) -> Scene:
 def pack_integers(values: ArrayLike) -> dict[str, Any]:
     """Pack integers as runs of even steps, or as differences where they have no such runs.
 
-    ``{"runs": [[first, step, count], …]}``, or ``{"first": …, "steps": …}`` with the differences,
-    which must fit into 32 bits, as little-endian int32 in base64.
+    ``{"first": …, "steps": …}``: the differences are little-endian int32 in base64.
 
     Examples
     --------
@@ -437,8 +425,7 @@ class FramePictures:
     """A frame of a run, as it was seen and as it was taken apart.
 
     Its number counts from 1 in the input. Pictures are (h, w, 3) in RGB, at the size that the run
-    worked on, the mask is (h, w) and 255 where something foreign is (H.264 changes that by a few);
-    None where there is no such picture.
+    worked on, the mask is (h, w) and 255 where something foreign is (H.264 changes that by a few).
     """
 
     number: int

@@ -139,8 +139,8 @@ def frames_shown(
 ) -> NDArray[np.int64]:
     """Return the places, about `most`, whose values a page holds: no peak and no dip is lost.
 
-    All, or of every stretch of equal length those of the lowest and the highest value of every
-    curve, and those of `always`, of which those behind others in a stretch of them go first.
+    All, or of stretches of equal length those of the lowest and the highest value of every curve,
+    and of `always` at least the first and last of each stretch of them.
     """
     n = always.size
     if n <= most:
@@ -262,9 +262,6 @@ def make_page(
     was made of, shown where browsers play it; `copies` a folder for copies of what they do not
     play. A `standalone` page holds a small preview of a few hundred frames and links to no video;
     `announce` is called with its frames and expected bytes before it is made.
-
-    Decodes the mask once, and of the film the pictures of events. With 1,000 events and 100,000
-    frames the page has less than 5 MB.
     """
     result = read_result(folder, manifest, selection)
     views = [films.find_view(result, view, footage, copies, progress) for view in films.VIEWS]

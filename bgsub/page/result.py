@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -39,14 +39,14 @@ def command_line(manifest: Mapping[str, Any]) -> str | None:
     return shlex.join([*words, "--out", "again/"])
 
 
-def _changed_options(manifest: Mapping[str, Any]) -> list[tuple[Field[Any], Any]]:
+def _changed_options(manifest: Mapping[str, Any]) -> list[tuple[opts.Declaration, Any]]:
     """List the options that differ from their defaults, with their values, in their order."""
     options = RunOptions.from_json({**manifest["options"], "temp": None})
     return [
         (one, getattr(some, one.name))
         for some in (options.source, options)
-        for one in opts.declared_fields(type(some))
-        if opts.declaration(one).repeated and getattr(some, one.name) != one.default
+        for one in opts.declared_options(type(some))
+        if one.repeated and getattr(some, one.name) != one.default
     ]
 
 
@@ -58,8 +58,8 @@ def _output_words(chosen: frozenset[str]) -> list[str]:
     return ["--only", ",".join(name for name in opts.OUTPUTS if name in chosen)]
 
 
-def _option(one: Field[Any], value: Any) -> list[str]:
-    name, rule = opts.flag(one), opts.declaration(one).rule
+def _option(one: opts.Declaration, value: Any) -> list[str]:
+    name, rule = one.flag, one.rule
     if isinstance(rule, Switch):
         return [name if value else f"--no-{name.removeprefix('--')}"]
     if one.name == "line":
@@ -180,13 +180,7 @@ def frames_used(manifest: Mapping[str, Any]) -> list[int]:
 
 
 def headline(manifest: Mapping[str, Any]) -> str:
-    """Return in a sentence what was found.
-
-    Examples
-    --------
-    >>> headline({"findings": ["2 of 9 frames stand out", "3 objects in 1 event"]})
-    '2 of 9 frames stand out; 3 objects in 1 event.'
-    """
+    """Return in a sentence what was found."""
     findings = [str(each) for each in manifest.get("findings") or []]
     text = "; ".join(findings) or "the run says of nothing that it was found"
     return f"{text[:1].upper()}{text[1:]}."
@@ -204,7 +198,7 @@ def option_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     rows, outputs = [], []
     for one, value in _changed_options(manifest):
         if one.name != "outputs":
-            rows.append((opts.flag(one), _text(value), opts.declaration(one).help))
+            rows.append((one.flag, _text(value), one.help))
             continue
         name, *words = _output_words(value)
         only = name == "--only"

@@ -35,13 +35,7 @@ _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104
 def parse_range(header: str | None, size: int) -> range | None:
     """Return the bytes that a Range header asks of a file of so many; ValueError if it has none.
 
-    None for the whole file: without a header, and for what a server may ignore (several ranges,
-    other units).
-
-    Examples
-    --------
-    >>> parse_range("bytes=10-", 30), parse_range("bytes=-4", 30), parse_range("bytes=0-99", 30)
-    (range(10, 30), range(26, 30), range(0, 30))
+    None is the whole file, as for what a server may ignore (several ranges, other units).
     """
     match = _RANGE.fullmatch(header.strip()) if header is not None else None
     if match is None or not any(match.groups()):
@@ -57,11 +51,11 @@ def parse_range(header: str | None, size: int) -> range | None:
 
 
 class FolderServer(ThreadingHTTPServer):
-    """Serves the files of a folder, whatever the addresses say that are asked for.
+    """Serves the files of a folder, and pages that were made and are in no file.
 
     Requests are answered if their Host header is the address that is served: a page from elsewhere
     whose name leads here is told nothing. Links that lead out of the folder, hidden files and
-    folders are not there. Port 0 takes a free one; pages that were made are in no file.
+    folders are not there.
     """
 
     daemon_threads = True
@@ -84,10 +78,9 @@ class FolderServer(ThreadingHTTPServer):
         return name if port == 80 else f"{name}:{port}"
 
     def knows(self, authority: str | None) -> bool:
-        """Return whether a Host header names this server.
+        """Return whether a Host header names this server, any of its addresses, or the machine.
 
-        Where it listens on all addresses, each of them and the machine's name do: another name may
-        be one that a foreign page was loaded from.
+        Another name may be one that a foreign page was loaded from.
         """
         named = (authority or "").lower()
         if self.host not in _ANYWHERE:

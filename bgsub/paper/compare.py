@@ -1,6 +1,6 @@
 """Fit methods to the same frames, one after another in a process of its own.
 
-The frames lie in a temporary file without a name: no kill leaves it, and the child process maps it.
+The frames lie in a temporary file without a name: no kill leaves it, and the child maps it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import pairwise
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,7 @@ from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import ProgressCallback, no_progress
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, frame_scores
 from bgsub.paper.curves import auc, average_precision
-from bgsub.paper.labels import UNKNOWN
-from bgsub.paper.options import CompareOptions, Comparison, Entry, MethodRow
+from bgsub.paper.options import UNKNOWN, CompareOptions, Comparison, Entry, MethodRow
 from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most
 from bgsub.robustpca.competitors import COMPARED, MethodInfo
@@ -40,7 +39,7 @@ from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
 from bgsub.robustpca.online import OnlineTRPCA, stacked
 from bgsub.robustpca.reweight import FOOTAGE_CUTOFF
-from bgsub.robustpca.spaces import slices
+from bgsub.robustpca.spaces import Floats, slices
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.limits import amount, free_space, memory_bytes, spill_folder
 from bgsub.runtime.processes import held_back_in_children
@@ -51,8 +50,6 @@ from bgsub.video.source import FrameSource, open_source
 
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +110,7 @@ def write_frames(
     most: int = AUTO_FIT_FRAMES,
     seed: int = 0,
 ) -> FrameFile:
-    """Write the luma of an input's frames, or of a sample of `most` of them, to a temporary file.
-
-    An input that may be longer, or does not know its length, is decoded twice.
-    """
+    """Write the luma of frames, or of a sample of `most`, decoded twice, to a temporary file."""
     expected = source.frames_estimate
     wanted: set[int] | None = None
     total = 0
@@ -170,10 +164,9 @@ def write_frames(
 def fit_stream(
     estimator: OnlineTRPCA, X: NDArray[Any], rows: tuple[int, ...]
 ) -> tuple[FittedFrames, Floats, int, bool]:
-    """Fit a stream that begins with a whole window.
+    """Fit a stream that begins with a whole window; each frame as the fit saw that took it in.
 
-    Returns errors and backgrounds of some frames, each by the fit that took it in (location and
-    scale are those of the last one), the iterations of all fits and whether every one converged.
+    Returns also the backgrounds of some, all iterations, and whether every fit converged.
     """
     edges = [0, *range(min(estimator.window, len(X)), len(X), estimator.refresh), len(X)]
     parts: list[FittedFrames] = []
@@ -286,10 +279,7 @@ class FitError(Exception):
 
 
 class FitProcess:
-    """A process that makes one fit after another, with one thread for the matrix library.
-
-    A context manager; leaving it ends the process at once.
-    """
+    """A process that makes one fit after another, with one thread for the matrix library."""
 
     def __init__(self, frames: FrameFile, gram: Gram) -> None:
         self._frames, self._gram = frames, gram
@@ -297,13 +287,7 @@ class FitProcess:
         self._process: Any = None
         self._connection: Connection | None = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the process, in the middle of a fit if need be."""
         if self._connection is not None:
             self._connection.close()
@@ -327,7 +311,7 @@ class FitProcess:
                 left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
                 # Past its time it is stopped, be its answer there or not.
                 if left == 0 or not connection.poll(left):
-                    self.stop()
+                    self.close()
                     raise FitError(f"took longer than {timeout:g} s and was stopped")
                 answer = connection.recv()
                 if isinstance(answer, FitOutcome):
@@ -339,7 +323,7 @@ class FitProcess:
         except (EOFError, ConnectionError) as error:
             self._process.join()
             code = self._process.exitcode
-            self.stop()
+            self.close()
             message = f"its process died (exit code {code}), perhaps for lack of memory"
             raise FitError(message) from error
 
@@ -362,7 +346,7 @@ class FitProcess:
             except (EOFError, ConnectionError):
                 ready = False
             if not ready:
-                self.stop()
+                self.close()
                 raise FitError("the process for the fit could not be started")
         return self._connection
 
@@ -424,10 +408,10 @@ def compare(
 ) -> Comparison:
     """Fit every method, with every number of components, to the luma of the same frames.
 
-    The frames are decoded once, into a file that all fits share, and their Gram matrix is computed
-    once. Fits run one after another in a process of their own, on one thread, so that their seconds
-    compare; a fit that needs more than ``options.run.memory`` is not begun. A method that failed or
-    took too long has a row that says why.
+    Frames are decoded once, into a file that all fits share, and so is their Gram matrix. Fits run
+    one after another in a process of their own, on one thread, so that their seconds compare; one
+    that needs more than ``options.run.memory`` is not begun. A method that failed or took too long
+    has a row that says why.
     """
     run = options.run
     watch = manifests.Stopwatch()
@@ -449,7 +433,7 @@ def compare(
                 progress=lambda done, total: progress("fit", done, total),
             )
         rows = _chosen_rows(options, frames, gram)
-        with FitProcess(frames, gram) as process:
+        with contextlib.closing(FitProcess(frames, gram)) as process:
             bench = _Bench(process, options, frames.shape, labels, rows, progress)
             found = [row for entry in entries for row in bench.rows_of(entry)]
         pictures = [frames.picture(frames.map()[row].astype(np.float64)) for row in rows]

@@ -1,7 +1,6 @@
 """Run the experiments on data of which it is known what is true: synthetic data and digits.
 
-Measured is how good a centre and components are, and how well errors separate outliers. In all of
-them r_i(m, U) = ‖(UUᵀ − I)(x_i − m)‖² is the reconstruction error of an observation.
+r_i(m, U) = ‖(UUᵀ − I)(x_i − m)‖² is the reconstruction error of an observation.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -27,11 +26,10 @@ from numpy.typing import ArrayLike, NDArray
 from bgsub.errors import BgsubWarning, InputError, UsageError
 from bgsub.options import ProgressCallback, no_progress
 from bgsub.paper.options import MANY_REMOVALS, OTHERS, DigitOptions, SyntheticOptions
-from bgsub.robustpca.base import residuals
 from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.conventions import check_matrix
 from bgsub.robustpca.descent import random_orthonormal
-from bgsub.robustpca.spaces import Floats
+from bgsub.robustpca.spaces import Floats, residuals
 from bgsub.runtime.files import check_plain
 from bgsub.runtime.threads import one_blas_thread
 from bgsub.version import how_to_install
@@ -45,8 +43,7 @@ def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
     """Compute the error of the true observations T above the least that is possible.
 
     (1/|T|) (Σ r_i(m, U) − Σ r_i(m_T, U_T)) over T, where (m_T, U_T) is the classical PCA of T alone
-    with as many components: the second sum is that of the squared singular values of T − 1m_Tᵀ
-    after the k-th. In squared units of T.
+    with as many components: the second sum is that of the squared singular values after the k-th.
     """
     components = np.atleast_2d(np.asarray(components, dtype=np.float64))
     T = check_matrix(T)
@@ -57,11 +54,7 @@ def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
 
 
 def auc(errors: NDArray[Any], outliers: NDArray[np.bool_]) -> float:
-    """Compute the area under the receiver operating characteristic of errors as outlier scores.
-
-    P(r_o > r_i) + ½ P(r_o = r_i) for a random outlier o and a random true observation i; 0.5 for a
-    score that knows nothing.
-    """
+    """Compute P(r_o > r_i) + ½ P(r_o = r_i) for a random outlier o and true observation i."""
     true, outlying = np.sort(errors[~outliers]), errors[outliers]
     below = np.searchsorted(true, outlying) + np.searchsorted(true, outlying, side="right")
     return float(below.sum() / 2 / (len(outlying) * len(true)))
@@ -71,8 +64,7 @@ def average_precision(errors: NDArray[Any], outliers: NDArray[np.bool_]) -> floa
     """Compute the average precision of errors as outlier scores.
 
     Σ_j (R_j − R_(j−1)) P_j over the distinct errors in descending order, with P_j and R_j the
-    precision and recall of taking everything from the j-th up as an outlier; the share of outliers
-    for a score that knows nothing.
+    precision and recall of taking everything from the j-th up as an outlier.
     """
     order = np.argsort(errors)[::-1]
     values, found = errors[order], np.cumsum(outliers[order])
@@ -312,11 +304,7 @@ def _fit_all(
     variants: Sequence[Variant],
     done: Callable[[int], None],
 ) -> list[dict[str, Any]]:
-    """Fit every variant with every k to the data sets of every point; rows of a table.
-
-    The same seed gives the same numbers, but for the seconds: the matrix library runs on one
-    thread, and each data set has a seed of its own that does not depend on which others are drawn.
-    """
+    """Fit every variant with every k, on one thread, to all data sets; rows of a table."""
     rows, count = [], 0
     with one_blas_thread():
         for cells, sets in points:
@@ -431,25 +419,8 @@ class SyntheticData:
     """Orthonormal basis (k, p) of the subspace, through 0, that true observations lie near."""
 
 
-Outliers = Callable[[int, int, float, np.random.Generator], Floats]
-"""(count, p, standard deviation of N(0, 0.35), rng) to outliers of shape (count, p)."""
-
-
-def _in_a_cube(count: int, p: int, _: float, rng: np.random.Generator) -> Floats:
-    return rng.uniform(0.0, 2.0, (count, p))
-
-
-def _in_a_half_space(count: int, p: int, deviation: float, rng: np.random.Generator) -> Floats:
-    """o = x − max{⟨x, w⟩, 0} w with x ~ N(0, 0.35² I_p) and w uniform on the unit sphere."""
-    normal = random_orthonormal(p, 1, rng)[:, 0]
-    outliers = deviation * rng.standard_normal((count, p))
-    outliers -= np.outer(np.maximum(outliers @ normal, 0.0), normal)
-    return outliers
-
-
 def _draw(
-    outliers: Outliers,
-    true_scale: float,
+    kind: Literal["cube", "half-space"],
     n_samples: int = 200,
     n_features: int = 20,
     n_components: int = 5,
@@ -459,10 +430,7 @@ def _draw(
     variance: bool = False,
     random_state: int | np.random.Generator | None = None,
 ) -> SyntheticData:
-    """Draw n observations with p ≥ k features, a share of outliers in [0, 1) among them.
-
-    ValueError for other sizes and shares.
-    """
+    """Draw n observations with p ≥ k features and a share of outliers in [0, 1), or ValueError."""
     if not 1 <= n_components <= n_features:
         message = f"n_components={n_components}: from 1 to n_features={n_features} is needed"
         raise ValueError(message)
@@ -474,15 +442,22 @@ def _draw(
     U = random_orthonormal(n_features, n_components, rng)
     scores = rng.uniform(-1.0, 1.0, (n_samples - count, n_components))
     true = scores @ U.T + sigma * rng.standard_normal((len(scores), n_features))
-    X = np.concatenate([true_scale * true, outliers(count, n_features, large, rng)])
+    if kind == "cube":
+        outliers = rng.uniform(0.0, 2.0, (count, n_features))
+    else:  # o = x − max{⟨x, w⟩, 0} w with x ~ N(0, 0.35² I_p) and w uniform on the unit sphere
+        normal = random_orthonormal(n_features, 1, rng)[:, 0]
+        outliers = large * rng.standard_normal((count, n_features))
+        outliers -= np.outer(np.maximum(outliers @ normal, 0.0), normal)
+        true *= 0.5
+    X = np.concatenate([true, outliers])
     order = rng.permutation(n_samples)
     return SyntheticData(X[order], (np.arange(n_samples) < len(true))[order], U.T)
 
 
-data1 = partial(_draw, _in_a_cube, 1.0)
+data1 = partial(_draw, "cube")
 """Outliers uniform on [0, 2]^p: far from 0, and all on one side."""
 
-data2 = partial(_draw, _in_a_half_space, 0.5)
+data2 = partial(_draw, "half-space")
 """Outliers of a random half-space; true rows, noise included, are scaled by 0.5."""
 
 DATA = {"Data1": data1, "Data2": data2}

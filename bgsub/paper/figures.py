@@ -7,52 +7,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.ticker import (
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    PercentFormatter,
-)
 from numpy.typing import NDArray
 
 from bgsub.outliers.events import runs_of
-from bgsub.paper.options import PAPER_KS, PAPER_TIMES, Comparison, MethodRow
-from bgsub.report.plots import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
-    PlotFormat,
-    render,
-    shown,
-    tidy,
-)
+from bgsub.paper.options import PAPER_KS, PAPER_NAMES, PAPER_TIMES, Comparison, MethodRow
+from bgsub.report import plots
+from bgsub.report.plots import GREY, PlotFormat, render, shown, tidy
+from bgsub.robustpca.spaces import Floats
 
 COLORS = (
-    VERMILLION,
-    BLUE,
-    GREEN,
-    PURPLE,
-    ORANGE,
-    SKY,
-    BLACK,
+    *(plots.VERMILLION, plots.BLUE, plots.GREEN, plots.PURPLE, plots.ORANGE, plots.SKY),
+    plots.BLACK,
 )
 _LOOKS = {
-    "trpca": (VERMILLION, "o"),
-    "pca": (BLACK, "s"),
-    "orpca": (BLUE, "^"),
-    "outlier-pursuit": (GREEN, "D"),
-    "hrpca": (ORANGE, "v"),
-    "pcp": (PURPLE, "P"),
-    "robust-subspace": (SKY, "X"),
+    "trpca": (plots.VERMILLION, "o"),
+    "pca": (plots.BLACK, "s"),
+    "orpca": (plots.BLUE, "^"),
+    "outlier-pursuit": (plots.GREEN, "D"),
+    "hrpca": (plots.ORANGE, "v"),
+    "pcp": (plots.PURPLE, "P"),
+    "robust-subspace": (plots.SKY, "X"),
     "online": (GREY, "p"),
 }
 
@@ -66,11 +44,7 @@ _PICTURE_WIDTH, _LABEL_WIDTH = 2.0, 1.3
 
 
 def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") -> bytes:
-    """Draw the error of every frame, a panel a method on one common axis of frames.
-
-    Errors are root mean squares per pixel in grey levels. True outliers, where they are known, are
-    shaded. A method without results has a panel that says why.
-    """
+    """Draw the error of every frame, a panel a method; known true outliers are shaded."""
     names = comparison.names
 
     def draw(figure: Figure) -> None:
@@ -79,10 +53,14 @@ def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") ->
             rows = [row for row in comparison.rows if row.name == name]
             _draw_panel(axes, comparison, name, rows)
         _scale(panels[0], comparison)
-        for axes in panels:
-            _shade_outliers(axes, comparison)
+        spans = [] if comparison.labels is None else runs_of(comparison.labels == 1)
+        for axes, (first, stop) in itertools.product(panels, spans):
+            left, right = comparison.numbers[first] - 0.5, comparison.numbers[stop - 1] + 0.5
+            axes.axvspan(left, right, color="#e6e6e6", linewidth=0, zorder=0)
         panels[-1].set_xlabel("frame")
-        panels[-1].xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
+        panels[-1].xaxis.set_major_locator(
+            ticker.MaxNLocator(nbins=12, integer=True, min_n_ticks=1)
+        )
         panels[0].set_xlim(comparison.numbers[0] - 0.5, comparison.numbers[-1] + 0.5)
         figure.supylabel("RMS error per pixel (grey levels)", fontsize=11)
         what = "" if comparison.labels is None else " (true outliers shaded)"
@@ -119,7 +97,7 @@ def _draw_panel(axes: Axes, comparison: Comparison, name: str, rows: list[Method
         if row.errors is not None:
             rmse = np.sqrt(row.errors / comparison.pixels)
             axes.plot(comparison.numbers, rmse, **_line(comparison, row.k))
-    failed = [row for row in rows if row.failed]
+    failed = [row for row in rows if row.errors is None]
     if failed:
         which = "k = " + ", ".join(str(row.k) for row in failed)
         text = _plain(f"{which}: {failed[0].reason}", 110)
@@ -136,22 +114,11 @@ def _scale(axes: Axes, comparison: Comparison) -> None:
         return
     axes.set_yscale("log")
     axes.set_ylim(low / 1.3, high * 1.2)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def _shade_outliers(axes: Axes, comparison: Comparison) -> None:
-    if comparison.labels is None:
-        return
-    for first, stop in runs_of(comparison.labels == 1):
-        left, right = comparison.numbers[first] - 0.5, comparison.numbers[stop - 1] + 0.5
-        axes.axvspan(left, right, color="#e6e6e6", linewidth=0, zorder=0)
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def render_decomposition(comparison: Comparison, *, plot_format: PlotFormat = "png") -> bytes:
-    """Draw frame, background and foreground of the chosen frames, a row a method.
-
-    The foreground is |x − x_b|, dark where it is large, on one scale for all methods.
-    """
+    """Draw frame, background and |foreground| of the chosen frames, a row a method."""
     methods, frames = comparison.names, len(comparison.chosen)
     height, width = comparison.pictures[0].shape
     top = _span(comparison)
@@ -222,10 +189,7 @@ def render_tre(
     columns: int = 2,
     plot_format: PlotFormat = "png",
 ) -> bytes:
-    """Draw tre over the share of outliers on logarithmic axes, a panel a title, a curve a variant.
-
-    Error bars are one standard deviation. What lies below the floor, down to 0, is drawn on it.
-    """
+    """Draw tre, with deviations, over the share of outliers, a panel a title, a curve a variant."""
     rows = -(-len(panels) // columns)
 
     def draw(figure: Figure) -> None:
@@ -263,13 +227,13 @@ def _draw_curves(axes: Axes, panel: Sequence[Point]) -> None:
             shown,
             yerr=[shown - low, high - shown],
             label=name,
-            **_style(points[0]),
+            **{**_style(points[0]), "markersize": 6, "capsize": 2, "elinewidth": 0.9},
         )
     axes.set_ylim(_TRE_FLOOR / 1.6, max(highest * 1.5, axes.get_ylim()[1]))
-    axes.yaxis.set_major_locator(LogLocator(numticks=12))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.yaxis.set_major_formatter(FuncFormatter(_power))
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    axes.yaxis.set_major_locator(ticker.LogLocator(numticks=12))
+    axes.yaxis.set_minor_formatter(ticker.NullFormatter())
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(_power))
+    axes.xaxis.set_major_formatter(ticker.PercentFormatter(1.0, decimals=0))
 
 
 def _power(value: float, _: int | None) -> str:
@@ -282,8 +246,7 @@ def _style(point: Point) -> dict[str, Any]:
     line: Any = {"true": "solid", "half": _HALF, "": (0, (1, 1.5))}[point["t"]]
     if "reweighted" in point["variant"] or "T = n" in point["variant"]:
         line = _OTHER
-    look = _look(point["method"], line, hollow=point["t"] != "true")
-    return {**look, "markersize": 6, "capsize": 2, "elinewidth": 0.9}
+    return _look(point["method"], line, hollow=point["t"] != "true")
 
 
 def _look(method: str, line: Any, *, hollow: bool) -> dict[str, Any]:
@@ -296,16 +259,14 @@ _METHODS_IN_ROW = 4
 _SHEET_WIDTH = 1.6
 _BAR_HEIGHT, _TITLE_HEIGHT = 0.42, 0.5
 
-Floats = NDArray[np.float64]
-
 
 def render_sheet(
     comparison: Comparison, scaling: Literal["own", "common"], *, plot_format: PlotFormat = "png"
 ) -> bytes:
     """Draw the chosen frames one below the other, each with its decompositions, four in a row.
 
-    ``own`` spreads every picture from its darkest to its brightest value, with a bar below it that
-    says which; ``common`` shows all on one scale. The foreground is x − x_b with its sign.
+    ``own`` spreads every picture over its values, with a bar that says which; ``common`` shows all
+    on one scale. The foreground is x − x_b with its sign.
     """
     height, width = comparison.pictures[0].shape
     names = comparison.names
@@ -380,10 +341,7 @@ def _limits(comparison: Comparison) -> tuple[float, float]:
 
 
 def render_times(comparison: Comparison, *, plot_format: PlotFormat = "png") -> bytes:
-    """Draw the seconds of every method over k on a logarithmic axis, and the paper's beside them.
-
-    Lines are solid for t = |T|, dashed for ⌈n/2⌉ and dash-dotted for what is neither.
-    """
+    """Draw the seconds of every method over k, and the paper's beside them."""
 
     def draw(figure: Figure) -> None:
         ours, theirs = figure.subplots(1, 2, sharey=True)
@@ -391,21 +349,29 @@ def render_times(comparison: Comparison, *, plot_format: PlotFormat = "png") -> 
             tidy(axes)
             axes.set_yscale("log")
             axes.set_xlabel("k")
-        _draw_ours(ours, comparison)
+        about = f"{comparison.numbers.size} frames of {comparison.pixels} pixels"
+        title = f"bgsub, this machine\n{_plain(comparison.name, 30)}: {about}"
+        ours.set_title(title, fontsize=10)
+        for name in comparison.names:
+            rows = [row for row in comparison.rows if row.name == name]
+            seconds = {row.k: row.seconds for row in rows if row.seconds is not None}
+            if seconds:
+                _draw_line(ours, rows[0].method, rows[0].variant, seconds, label=name)
+        ours.set_xticks(sorted(comparison.ks))
         theirs.set_title(
             "the paper's own figures (2014)\nother hardware, 633 frames of 20480 pixels",
             fontsize=10,
             color=GREY,
         )
-        for name, column in PAPER_TIMES.items():
+        for name, seconds in PAPER_TIMES.items():
             if name in comparison.names:
                 method = next(row.method for row in comparison.rows if row.name == name)
-                _draw_line(theirs, method, name.removeprefix(method), column.seconds, hollow=True)
+                _draw_line(theirs, method, name.removeprefix(method), seconds, hollow=True)
         theirs.set_xticks(list(PAPER_KS))
         ours.set_ylabel("seconds of a fit")
-        ours.yaxis.set_major_locator(LogLocator(numticks=12))
-        ours.yaxis.set_minor_formatter(NullFormatter())
-        ours.yaxis.set_major_formatter(FuncFormatter(_seconds))
+        ours.yaxis.set_major_locator(ticker.LogLocator(numticks=12))
+        ours.yaxis.set_minor_formatter(ticker.NullFormatter())
+        ours.yaxis.set_major_formatter(ticker.FuncFormatter(_seconds))
         figure.suptitle("Run time of a fit", fontsize=12, fontweight="bold")
         handles, labels = ours.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
@@ -415,18 +381,6 @@ def render_times(comparison: Comparison, *, plot_format: PlotFormat = "png") -> 
 
 def _seconds(value: float, _: int | None) -> str:
     return f"{value:,.0f}" if value >= 1 else f"{value:g}"
-
-
-def _draw_ours(axes: Axes, comparison: Comparison) -> None:
-    n, p = comparison.numbers.size, comparison.pixels
-    title = f"bgsub, this machine\n{_plain(comparison.name, 30)}: {n} frames of {p} pixels"
-    axes.set_title(title, fontsize=10)
-    for name in comparison.names:
-        rows = [row for row in comparison.rows if row.name == name and row.seconds is not None]
-        if rows:
-            seconds = {row.k: row.seconds or 0.0 for row in rows}
-            _draw_line(axes, rows[0].method, rows[0].variant, seconds, label=name)
-    axes.set_xticks(sorted(comparison.ks))
 
 
 def _draw_line(
@@ -462,9 +416,7 @@ def time_rows(comparison: Comparison) -> list[dict[str, Any]]:
         {
             **row.cells(),
             "column": _column(row),
-            "paper_2014_seconds": PAPER_TIMES[row.name].seconds.get(row.k)
-            if row.name in PAPER_TIMES
-            else None,
+            "paper_2014_seconds": PAPER_TIMES.get(row.name, {}).get(row.k),
             "note": _NOTES.get(row.method, ""),
         }
         for row in comparison.rows
@@ -472,11 +424,8 @@ def time_rows(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def table_one(comparison: Comparison) -> tuple[list[str], list[dict[str, Any]]]:
-    """Arrange the seconds as the paper's Table 1: header, and a row for every k, ours and theirs.
-
-    Columns are the paper's nine in its order, and what else was fitted; ``lld(.5)`` beside ``lld``.
-    """
-    theirs = [column.name for column in PAPER_TIMES.values()]
+    """Arrange the seconds as in the paper's Table 1: header, and rows for every k."""
+    theirs = {PAPER_NAMES.get(name, name): seconds for name, seconds in PAPER_TIMES.items()}
     others = [_column(row) for row in comparison.rows if _column(row) not in theirs]
     # Where no truth is given, LLD runs with half of the frames alone: a column the paper has not.
     besides = [[name, f"{name}(.5)"] if f"{name}(.5)" in others else [name] for name in theirs]
@@ -485,7 +434,7 @@ def table_one(comparison: Comparison) -> tuple[list[str], list[dict[str, Any]]]:
     for k in comparison.ks:
         here = [row for row in comparison.rows if row.k == k]
         ours = {_column(row): row.seconds and float(f"{row.seconds:.2g}") for row in here}
-        paper = {column.name: column.seconds.get(k) for column in PAPER_TIMES.values()}
+        paper = {name: seconds.get(k) for name, seconds in theirs.items()}
         for whose, seconds in (("bgsub", ours), ("paper", paper)):
             rows.append({"k": k, "seconds of": whose, **dict.fromkeys(columns), **seconds})
     return ["k", "seconds of", *columns], rows
@@ -493,10 +442,7 @@ def table_one(comparison: Comparison) -> tuple[list[str], list[dict[str, Any]]]:
 
 def _column(row: MethodRow) -> str:
     """Name a row's column as the paper does, or as bgsub does where the paper has none."""
-    if row.name in PAPER_TIMES:
-        return PAPER_TIMES[row.name].name
-    plain = PAPER_TIMES.get(row.method)
-    return f"{plain.name}{row.variant}" if plain else row.name
+    return f"{PAPER_NAMES.get(row.method, row.method)}{row.variant}"
 
 
 _ROUNDING = 1e-9
@@ -505,10 +451,7 @@ _ROUNDING = 1e-9
 def tre_table(
     points: Sequence[Point], panel: Sequence[str]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """Put the mean tre of a curve into one row, to two digits, 0 for what rounding leaves.
-
-    Rows come panel by panel, which these columns of the points tell apart, variant by variant.
-    """
+    """Put the mean tre of each variant in a panel, that of these columns, into a row."""
     rows: dict[tuple[Any, ...], dict[str, Any]] = {}
     shares = {point["share"]: f"λ = {point['share']:g}" for point in points}
     for point in points:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bgsub.errors import UsageError
+from bgsub.errors import InputError, UsageError
 from bgsub.options import Declared, RunOptions, documented, option
 from bgsub.robustpca.competitors import COMPARED, METHODS, Settings
 from bgsub.rules import POSITIVE, Choice, File, Integer, Number, Several
+from bgsub.runtime.files import open_csv
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,10 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry(Settings):
-    """A method, of `bgsub.robustpca.competitors.COMPARED`, as it takes part in a comparison.
-
-    The variant tells it from other entries of the same method, such as ``(.5)``.
-    """
+    """A method of `COMPARED` as it takes part in a comparison; the variant tells it from others."""
 
     method: str
     variant: str = ""
@@ -64,14 +63,73 @@ def _truth(more: str = "", **unset: Any) -> Any:
     return _comparison(None, File(), text + more, **unset)
 
 
-@documented
-@dataclass(frozen=True, kw_only=True)
-class CompareOptions(Declared):
-    """What is compared on which frames.
+UNKNOWN = -1
+"""Label of a frame that is not listed."""
 
-    Of `run`, a `RunOptions`, the options of the input, `support_fraction`, `seed`, `cutoff`,
-    `threads`, `memory`, `temp` and `fit_frames` matter.
+_FORMS = (("frame", "outlier"), ("first", "last"), ("first_frame", "last_frame"))
+
+
+def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Read the labels of frames, by their numbers: 1 for outliers, 0 for ordinary, `UNKNOWN`.
+
+    A CSV file with a header, in one of two forms; other columns are ignored, so that the errors.csv
+    of a run and the events of ``bgsub errors --format csv`` can be given once they have been
+    checked by eye: ``frame,outlier``, one line a frame, of which those that are not listed are not
+    judged; or ``first,last`` or ``first_frame,last_frame``, one line a span of outliers, both ends
+    included, where all other frames are ordinary.
     """
+    what = "is no CSV text file, which must begin with frame,outlier or first,last"
+    with open_csv(path, what) as file:
+        labels = _parse_labels(csv.reader(file, strict=True), path, numbers)
+    outliers, ordinary = int((labels == 1).sum()), int((labels == 0).sum())
+    if not outliers or not ordinary:
+        raise InputError(
+            f"{path}: marks {outliers} of the {numbers.size} frames compared as outliers and "
+            f"{ordinary} as ordinary; some of both are needed"
+        )
+    return labels
+
+
+def _parse_labels(
+    lines: Iterator[list[str]], path: Path, numbers: NDArray[np.int64]
+) -> NDArray[np.int8]:
+    header = [name.strip().lower() for name in next(lines, [])]
+    names = next((pair for pair in _FORMS if set(pair) <= set(header)), None)
+    if names is None:
+        raise InputError(f"{path}: its first line must be frame,outlier or first,last")
+    columns = [header.index(name) for name in names]
+    labels = (0 * numbers + (UNKNOWN if names == _FORMS[0] else 0)).astype("int8")
+    for line, row in enumerate(lines, start=2):
+        if not any(cell.strip() for cell in row):
+            continue
+        try:
+            first, last = (_whole(row, column, header[column]) for column in columns)
+            if names == _FORMS[0]:
+                if last not in {0, 1}:
+                    raise ValueError(f"outlier {last} is neither 0 nor 1")  # noqa: TRY301 - as below
+                labels[numbers == first] = last
+            elif last < first:
+                raise ValueError(f"last {last} lies before first {first}")  # noqa: TRY301 - as above
+            else:
+                labels[(numbers >= first) & (numbers <= last)] = 1
+        except ValueError as error:
+            raise InputError(f"{path}, line {line}: {error}") from error
+    return labels
+
+
+def _whole(row: list[str], column: int, name: str) -> int:
+    """Read the number in a column; ValueError says what is wrong with it."""
+    if column >= len(row):
+        raise ValueError(f"{name} is missing")
+    try:
+        return int(row[column])
+    except ValueError as error:
+        raise ValueError(f"{name} {row[column].strip()!r} is not a whole number") from error
+
+
+@documented
+class CompareOptions(Declared):
+    """What is compared on which frames; of `run`, what `to_json` returns matters."""
 
     run: RunOptions = field(default_factory=RunOptions)
 
@@ -103,24 +161,19 @@ class CompareOptions(Declared):
     @property
     def unused(self) -> list[str]:
         """What has no effect with the other options, and why; for a warning."""
-        default = next(one.default for one in fields(self) if one.name == "pcp_lambda")
-        needless = self.pcp_lambda != default and "pcp" not in self.methods
+        needless = "pcp_lambda" in self.changed() and "pcp" not in self.methods
         return ["--lambda has no effect without pcp among --methods"] if needless else []
 
     def labels(self, numbers: NDArray[np.int64]) -> NDArray[np.int8] | None:
         """Read which of the frames of these numbers are true outliers; None where it is unknown."""
-        from bgsub.paper.labels import read_labels
-
         return None if self.truth is None else read_labels(Path(self.truth), numbers)
 
     def entries(self, labels: NDArray[np.int8] | None) -> tuple[Entry, ...]:
         """List what takes part, given the labels that `labels` read."""
         del labels
-        share = self.run.support_fraction
+        share, lam = self.run.support_fraction, {"pcp": self.pcp_lambda}
         return tuple(
-            Entry(
-                method=name, support_fraction=share, lam=self.pcp_lambda if name == "pcp" else None
-            )
+            Entry(method=name, support_fraction=share, lam=lam.get(name))
             for name in dict.fromkeys(self.methods)
         )
 
@@ -161,11 +214,6 @@ class MethodRow:
         """Method and variant, for tables and legends."""
         return f"{self.method}{self.variant}"
 
-    @property
-    def failed(self) -> bool:
-        """Return whether there is no result."""
-        return self.errors is None
-
     def cells(self) -> dict[str, Any]:
         """Return the values of compare.csv by the names of its columns."""
         return {name: getattr(self, name) for name in COLUMNS}
@@ -204,34 +252,28 @@ class Comparison:
         return list(dict.fromkeys(row.k for row in self.rows))
 
 
-@dataclass(frozen=True)
-class PaperColumn:
-    """A column of Table 1 by its name there: seconds by k."""
-
-    name: str
-    seconds: dict[int, float]
-
-
 PAPER_KS = (1, 3, 5, 7, 9)
-"""Numbers of components in the table."""
+"""Numbers of components in Table 1."""
 
+PAPER_NAMES = {"outlier-pursuit": "lld", "robust-subspace": "rpca"}
+"""What the table calls methods that have another name here."""
 
-def _paper_column(name: str, *seconds: float) -> PaperColumn:
-    return PaperColumn(name, dict(zip(PAPER_KS, seconds, strict=True)))
-
-
-PAPER_TIMES = {
-    "trpca": _paper_column("trpca", 7, 99, 64, 114, 119),
-    "trpca(.5)": _paper_column("trpca(.5)", 13, 61, 78, 62, 92),
-    "orpca": _paper_column("orpca", 3659, 8151, 2797, 4138, 6371),
-    "orpca(.5)": _paper_column("orpca(.5)", 3450, 13852, 3726, 3153, 8508),
-    "hrpca": _paper_column("hrpca", 45990, 50491, 72009, 67174, 96954),
-    "hrpca(.5)": _paper_column("hrpca(.5)", 48603, 56090, 77344, 90931, 106782),
-    "outlier-pursuit": PaperColumn("lld", {5: 232667}),
-    "robust-subspace": _paper_column("rpca", 1078, 730, 3615, 4230, 4113),
-    "pcp": PaperColumn("pcp", {5: 875}),
+_SECONDS: dict[str, tuple[float | None, ...]] = {
+    "trpca": (7, 99, 64, 114, 119),
+    "trpca(.5)": (13, 61, 78, 62, 92),
+    "orpca": (3659, 8151, 2797, 4138, 6371),
+    "orpca(.5)": (3450, 13852, 3726, 3153, 8508),
+    "hrpca": (45990, 50491, 72009, 67174, 96954),
+    "hrpca(.5)": (48603, 56090, 77344, 90931, 106782),
+    "outlier-pursuit": (None, None, 232667, None, None),
+    "robust-subspace": (1078, 730, 3615, 4230, 4113),
+    "pcp": (None, None, 875, None, None),
 }
-"""By the names of entries of a comparison, in the paper's order."""
+PAPER_TIMES = {
+    name: {k: each for k, each in zip(PAPER_KS, seconds, strict=True) if each is not None}
+    for name, seconds in _SECONDS.items()
+}
+"""Its seconds by k, by the names of entries of a comparison, in the paper's order."""
 
 
 OTHERS = "others"
@@ -261,7 +303,6 @@ class _Draws(Declared):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class SyntheticOptions(_Draws):
     """Which synthetic data are drawn."""
 
@@ -277,7 +318,6 @@ class SyntheticOptions(_Draws):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class DigitOptions(_Draws):
     """Which digits are drawn, and how many outliers."""
 
@@ -308,7 +348,6 @@ class DigitOptions(_Draws):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class TimesOptions(CompareOptions):
     """A comparison as in the paper's Table 1: methods that take a t run with both of its values."""
 
@@ -319,8 +358,7 @@ class TimesOptions(CompareOptions):
     def entries(self, labels: NDArray[np.int8] | None) -> tuple[Entry, ...]:
         """List the columns of Table 1 that the methods make, then TRPCA as it is by default.
 
-        With t = |T| where there are labels, and with ⌈n/2⌉, named ``(.5)``. As in the table,
-        OPRPCA (LLD) has one column, for |T| if that is known.
+        With t = |T| where there are labels, and with ⌈n/2⌉, named ``(.5)``; OPRPCA (LLD) has one.
         """
         return tuple(
             entry for name in dict.fromkeys(self.methods) for entry in self._of(name, labels)
@@ -336,8 +374,13 @@ class TimesOptions(CompareOptions):
         if labels is not None:
             # The paper's HRPCA goes on until all rows but k are removed.
             removals = MANY_REMOVALS if name == "hrpca" else None
-            share = _true_share(labels)
-            yield Entry(method=name, support_fraction=share, max_removals=removals)
+            known, true = int((labels >= 0).sum()), int((labels == 0).sum())
+            if 2 * true < known:
+                raise UsageError(
+                    f"--truth calls {known - true} of {known} frames outliers, but a robust fit "
+                    "can bear half of them at most"
+                )
+            yield Entry(method=name, support_fraction=true / known, max_removals=removals)
         if labels is None or name != "outlier-pursuit":
             yield Entry(method=name, variant="(.5)", support_fraction=0.5)
         if name == "trpca":
@@ -345,7 +388,6 @@ class TimesOptions(CompareOptions):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class MovedObjectOptions(TimesOptions):
     """The paper's second recording: a part of it by all methods, all of it by TRPCA."""
 
@@ -387,15 +429,3 @@ class MovedObjectOptions(TimesOptions):
             message = f"without --truth somebody is taken to be in frames {spans}, but {here}"
             raise UsageError(f"{message} {how} that; say with --truth when somebody is there")
         return labels
-
-
-def _true_share(labels: NDArray[np.int8]) -> float:
-    """|T|/n, of the frames that are labelled."""
-    known = labels[labels >= 0]
-    true = int((known == 0).sum())
-    if 2 * true < known.size:
-        raise UsageError(
-            f"--truth calls {known.size - true} of {known.size} frames outliers, but a robust fit "
-            "can bear half of them at most"
-        )
-    return true / known.size

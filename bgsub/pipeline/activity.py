@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import cannot_write
+from bgsub.errors import writing
 from bgsub.pipeline.loop import SceneFrame, Sink
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.files import write_rows
@@ -33,10 +33,9 @@ _LEAST_WIDTH = 480  # pixels: smaller heat maps are enlarged, so that the scale 
 
 
 class ActivityOutput(Sink):
-    """A sink that counts where masks are foreground, and how much in each minute.
+    """Counts where masks are foreground, and in each minute: heatmap.npy and .png, activity.csv.
 
-    Into the folder it writes heatmap.npy, heatmap.png (over background.png) and activity.csv. The
-    place is what the masks show: x, y, width and height in pixels of the input.
+    The place is what the masks show: x, y, width and height in pixels of the input.
     """
 
     needs = frozenset({"mask"})
@@ -104,10 +103,8 @@ def write_heatmap(folder: Path, counts: NDArray[Any], frames: int) -> None:
     """Write heatmap.npy, each pixel's share of foreground, and heatmap.png, over background.png."""
     share = (counts / max(frames, 1)).astype(np.float32)
     path = folder / "heatmap.npy"
-    try:
+    with writing(path):
         np.save(path, share, allow_pickle=False)
-    except OSError as error:
-        raise cannot_write(path, error) from error
     # Our own PNG of 8 bits: libraries for any image take longer to import than all of this.
     data = np.fromfile(folder / "background.png", np.uint8)
     scene = np.asarray(cv2.imdecode(data, cv2.IMREAD_UNCHANGED), np.uint8)
@@ -168,10 +165,8 @@ def write_activity(
         row = [minute + 1, f"{minute * _MINUTE_S:g}", f"{(minute + 1) * _MINUTE_S:g}", name]
         row += [frames, f"{share / frames:.12g}", len(tracks[minute, name]), going[minute, name]]
         rows.append(row)
-    try:
+    with writing(path):
         write_rows(path, [COLUMNS, *rows])
-    except OSError as error:
-        raise cannot_write(path, error) from error
 
 
 def join_heatmaps(folders: Sequence[Path], frames: Sequence[int], out: Path) -> None:

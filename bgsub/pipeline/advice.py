@@ -53,7 +53,7 @@ def describe_outliers(
     lines = []
     if events:
         where = [_in_words(event.first_frame, event.last_frame) for event in events]
-        shown = _some(where, _SPANS_SHOWN)
+        shown = some(where, _SPANS_SHOWN)
         shown += " (see `bgsub errors`)" if len(where) > _SPANS_SHOWN else ""
         verb = "stands" if flagged == 1 else "stand"
         lines.append(f"{flagged} of {total} {verb} out from the background: {shown}")
@@ -198,12 +198,12 @@ def damage_findings(
     damaged, suspect = [bad["frame"] for bad in facts["bad_frames"]], numbers_in(facts)
     if damaged:
         what = {"skip": "left out", "repeat": "replaced by the one before"}.get(on_bad_frame, "met")
-        shown = _some(list(map(str, damaged)), _NUMBERS_SHOWN)
+        shown = some(damaged, _NUMBERS_SHOWN)
         lines.append(f"{plural(len(damaged), 'damaged frame')} {what}: {shown}")
     doubtful = sorted(set(suspect).difference(damaged))
     if doubtful:
         line = f"{plural(len(doubtful), 'frame')} may be wrong, next to damage or depending on it"
-        shown = _some([_in_words(*span) for span in spans(doubtful)], _SPANS_SHOWN, "span")
+        shown = some([_in_words(*span) for span in spans(doubtful)], _SPANS_SHOWN, "span")
         part = ""
         if is_fitted:
             part = " (part of the fit, since they are most of the frames)"
@@ -219,11 +219,11 @@ def _in_words(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def _some(texts: list[str], most: int, what: str = "") -> str:
-    """List texts, or the first of them and how many more there are."""
-    more = len(texts) - most
+def some(names: Sequence[object], most: int = 10, what: str = "") -> str:
+    """List names, or the first of them and how many more there are of what."""
+    more = len(names) - most
     last = f" and {plural(more, f'more {what}') if what else f'{more} more'}" if more > 0 else ""
-    return ", ".join(texts[:most]) + last
+    return ", ".join(map(str, names[:most])) + last
 
 
 def spans(numbers: list[int]) -> list[list[int]]:

@@ -53,7 +53,11 @@ class CameraWatch(Sink):
         layout = frame.layout
         if self._frames % _EVERY != 1 or min(layout.width, layout.height) < _PARTS:
             return
-        now, before = _small(frame), self._before
+        luma = layout.luma(frame.row)
+        if layout.width > _WIDTH:
+            size = _WIDTH, max(1, round(layout.height * _WIDTH / layout.width))
+            luma = cv2.resize(luma, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
+        now, before = luma.astype(np.float32), self._before
         self._before = now
         if before is not None:
             x, y, is_clear = _displacement(before, now)
@@ -103,15 +107,6 @@ class _Drift:
         seen_x, seen_y, is_clear = _displacement(first, now)
         agrees = math.hypot(seen_x - x, seen_y - y) < _DISAGREEMENT
         return agrees and is_clear and _is_of_all(first, now, x, y)
-
-
-def _small(frame: SceneFrame) -> _Luma:
-    """Luma of a frame, at most 160 pixels wide."""
-    layout, luma = frame.layout, frame.layout.luma(frame.row)
-    if layout.width > _WIDTH:
-        size = _WIDTH, max(1, round(layout.height * _WIDTH / layout.width))
-        luma = np.asarray(cv2.resize(luma, size, interpolation=cv2.INTER_AREA))
-    return luma.astype(np.float32)
 
 
 @cache

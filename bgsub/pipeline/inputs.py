@@ -273,9 +273,8 @@ def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> 
 class Stretch:
     """What a run takes over from the film that its frames are a stretch of.
 
-    The identity is what `input_identity` gives for the film, which is not read again; decoding may
-    begin at the entry (None is the start of the film); frames of the film before and behind the
-    stretch are fitted with it.
+    The identity is what `input_identity` gives for the film; decoding may begin at the entry (None
+    is the start of the film); frames before and behind the stretch are fitted with it.
     """
 
     identity: dict[str, Any]

@@ -37,8 +37,8 @@ Value = TypeVar("Value")
 class SceneFrame(FrameView):
     """One frame of a video with its number, from 1, its seconds, its background and its mask.
 
-    `outlier_score` is the robust z-score of its error, None where no frames are fitted; `result`
-    has no value where no mask is asked for.
+    `outlier_score` is None where no frames are fitted; `result` is missing where no mask is asked
+    for.
     """
 
     result: MaskResult
@@ -89,10 +89,10 @@ class Sink:
 
 
 class Loop:
-    """Compute the backgrounds and masks of frames.
+    """Compute the backgrounds and masks of frames, without workers in the thread that calls.
 
-    Without workers it works in the thread that calls. `still` says what becomes of what has come to
-    rest: "foreground", "background", or seconds after which it is taken out of the masks.
+    `still` says what becomes of what has come to rest: "foreground", "background", or seconds after
+    which it is taken out of the masks.
     """
 
     def __init__(
@@ -151,15 +151,13 @@ class Loop:
                 self._compose(frames, absorbed, self._backdrop)
             yield from frames
 
-    def _each(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-        return map(function, items) if self._workers is None else self._workers.map(function, items)
-
-    def _if_large(
-        self, function: Callable[[Item], Value], items: Iterable[Item]
+    def _map(
+        self, function: Callable[[Item], Value], items: Iterable[Item], *, heavy: bool = False
     ) -> Iterator[Value]:
-        """Map a function, in threads where frames are large enough for that."""
-        is_small = self.scene.layout.pixels < WORTH_A_THREAD
-        return map(function, items) if is_small else self._each(function, items)
+        """Map a function, in threads where it is heavy or frames are large enough for that."""
+        if self._workers is None or not (heavy or self.scene.layout.pixels >= WORTH_A_THREAD):
+            return map(function, items)
+        return self._workers.map(function, items)
 
     def _segment(self, frames: list[SceneFrame]) -> None:
         segmenter, inside, with_scores = self.scene.segmenter, self.scene.inside, self._with_scores
@@ -171,8 +169,8 @@ class Loop:
             return segmenter.mask(frame, before=before, inside=inside, with_scores=with_scores)
 
         pairs = zip([self._before, *frames[:-1]], frames, strict=True)
-        each = self._if_large if segmenter.needs_background else self._each
-        for frame, result in zip(frames, each(mask, pairs), strict=True):
+        results = self._map(mask, pairs, heavy=not segmenter.needs_background)
+        for frame, result in zip(frames, results, strict=True):
             frame.result = result
         self._before = frames[-1]
 
@@ -189,7 +187,7 @@ class Loop:
                 return backdrop.coefficients(frame.row, frame.mask, projected)
 
             pairs = zip(frames, coefficients, strict=True)
-            coefficients = np.stack(list(self._if_large(correct, pairs)))
+            coefficients = np.stack(list(self._map(correct, pairs)))
         own = reconstruct(model, coefficients, workers)
         self._outside.restore(own, block.rows)
         for frame, background in zip(frames, own, strict=True):
@@ -215,7 +213,7 @@ class Loop:
             return backdrop.compose(frame.row, frame.mask, shown, frame.own, rested)
 
         pairs = zip_longest(frames, absorbed)
-        for frame, background in zip(frames, self._if_large(compose, pairs), strict=True):
+        for frame, background in zip(frames, self._map(compose, pairs), strict=True):
             frame.background = background
 
     def feed(self, blocks: Iterable[FrameBlock], sinks: Sequence[Sink]) -> Iterator[SceneFrame]:
@@ -224,7 +222,7 @@ class Loop:
         def prepare(frame: SceneFrame) -> tuple[SceneFrame, list[Any]]:
             return frame, [sink.prepare(frame) for sink in sinks]
 
-        for frame, prepared in self._if_large(prepare, self.frames(blocks)):
+        for frame, prepared in self._map(prepare, self.frames(blocks)):
             for sink, own in zip(sinks, prepared, strict=True):
                 sink.write(frame, own)
             yield frame

@@ -48,9 +48,9 @@ class Stopwatch:
 def input_identity(footage: Footage) -> dict[str, Any]:
     """Return path, absolute path, name, size in bytes and SHA-256 of an input.
 
-    The digest of a folder, glob or pattern of images or of a Zarr store runs over the names and
-    contents of these files in their order, and that of an array, which has no path, over its
-    values. Size and digest are None where nothing is there, or a file cannot be read.
+    The digest of images or of a Zarr store runs over the names and contents of these files in their
+    order, and that of an array, which has no path, over its values. Size and digest are None where
+    nothing is there, or a file cannot be read.
     """
     if not isinstance(footage, (str, os.PathLike)):
         values = hashlib.sha256()
@@ -67,20 +67,18 @@ def input_identity(footage: Footage) -> dict[str, Any]:
     facts |= {"size_bytes": None, "sha256": None}
     # What cannot be read is for the source to complain about: it may be a picture not selected.
     with contextlib.suppress(OSError, InputError):
-        digest, size = digest_of(root) if root.is_file() else digest_of_all(_parts(path))
+        if root.is_file():
+            digest, size = digest_of(root)
+        else:
+            from bgsub.video.source import listed_images  # OpenCV comes with it
+
+            parts = listed_images(path)
+            if not parts:  # a store
+                inside = root.resolve(strict=True).rglob("*")
+                parts = sorted(entry for entry in inside if entry.is_file())
+            digest, size = digest_of_all(parts)
         facts |= {"size_bytes": size, "sha256": digest.hex()}
     return facts
-
-
-def _parts(path: str) -> list[Path]:
-    """List the images of an input that is no file, as `open_source` does; of a store its files."""
-    # OpenCV comes with it, and reading a manifest does without.
-    from bgsub.video.source import listed_images
-
-    if images := listed_images(path):
-        return images
-    store = Path(path).resolve(strict=True)
-    return sorted(entry for entry in store.rglob("*") if entry.is_file())
 
 
 def versions() -> dict[str, str]:
@@ -94,6 +92,18 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[name] = "not installed as a package"
     return found
+
+
+def preamble(command: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return what run.json begins with, whatever the command."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "bgsub_version": __version__,
+        "command": command,
+        "options": options,
+        "seed": options.get("seed"),
+        "versions": versions(),
+    }
 
 
 def peak_memory() -> int | None:

@@ -14,7 +14,6 @@ from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import output_name
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.results import ResultsDirectory
-from bgsub.version import __version__
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
@@ -154,10 +153,9 @@ def finish(
     """Write the tables, and the manifest last; no table where no frame was fitted."""
     source, options = outputs.source, outputs.options
     with watch.stage("plot"):
-        events = [] if table is None else _write_errors(outputs, table)
+        events, errors, standing_out = _errors(outputs, table)
         facts |= outputs.facts() | outputs.object_facts(events)
     used = facts.get("frames_passed", 0) if table is None else int(table.frames.size)
-    errors, standing_out = _error_facts(table, events)
     findings = advice.sight_findings(standing_out, facts, 0 if table is None else used)
     findings += [facts[name]["summary"] for name in ("objects", "feedback") if name in facts]
     is_fitted, on_bad = facts["command"] == "run", options.source.on_bad_frame
@@ -173,10 +171,7 @@ def finish(
         "used": used,
     }
     manifest = {
-        "schema_version": manifests.SCHEMA_VERSION,
-        "bgsub_version": __version__,
-        "options": options.to_json(),
-        "seed": options.seed,
+        **manifests.preamble(facts["command"], options.to_json()),
         "directory": os.getcwd(),  # noqa: PTH109 - text
         **facts,
         **errors,
@@ -185,15 +180,19 @@ def finish(
         "hints": hints,
         "stages_s": watch.seconds,
         "peak_memory_bytes": manifests.peak_memory(),
-        "versions": manifests.versions(),
     }
     return commit(outputs.results, manifest, watch, with_page="report" in options.outputs)
 
 
-def _write_errors(outputs: FrameOutputs, table: ErrorTable) -> list[Event]:
-    """Find the events of frames; write errors.csv and draw errors.png, if they are asked for."""
+def _errors(
+    outputs: FrameOutputs, table: ErrorTable | None
+) -> tuple[list[Event], dict[str, Any], list[str]]:
+    """Write errors.csv and errors.png as asked for; return events, facts, and these in words."""
+    if table is None:  # no frame was fitted
+        frames = {"outliers": None, "after_scene_change": None}
+        return [], {"frames": frames, "cutoff": None, "events": None, "scene_change": None}, []
     from bgsub.outliers.errors_table import write_csv
-    from bgsub.outliers.events import find_events
+    from bgsub.outliers.events import find_events, outlier_frames
 
     results, options, events = outputs.results, outputs.options, find_events(table)
     if "errors" in options.outputs:
@@ -204,16 +203,6 @@ def _write_errors(outputs: FrameOutputs, table: ErrorTable) -> list[Event]:
         title = outputs.source.name
         data = render_errors(table, events, title=title, plot_format=options.plot_format)
         results.write(output_name("plot", options), data)
-    return events
-
-
-def _error_facts(table: ErrorTable | None, events: list[Event]) -> tuple[dict[str, Any], list[str]]:
-    """Describe the outliers among the frames, where these were fitted, as facts and in words."""
-    if table is None:
-        frames = {"outliers": None, "after_scene_change": None}
-        return {"frames": frames, "cutoff": None, "events": None, "scene_change": None}, []
-    from bgsub.outliers.events import outlier_frames
-
     outliers, change = int(outlier_frames(table).sum()), table.scene_change
     first = None if change is None else change.first_frame
     after = int(table.outliers.sum()) - outliers
@@ -223,7 +212,7 @@ def _error_facts(table: ErrorTable | None, events: list[Event]) -> tuple[dict[st
         "events": [asdict(event) for event in events],
         "scene_change": change and {"first_frame": first, "first_time_s": change.first_time},
     }
-    return facts, advice.describe_outliers(events, outliers, table.frames.size, first)
+    return events, facts, advice.describe_outliers(events, outliers, table.frames.size, first)
 
 
 def commit(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import cv2
 import numpy as np
 
 from bgsub.background.render import cutout, difference_picture, signed_difference
@@ -34,14 +34,15 @@ if TYPE_CHECKING:
     from bgsub.tracking.tracker import Observation
 
 _SPAN_IN_THRESHOLDS = 6.0
+_WHITE_ON_BLACK = (255, 255, 255), (0, 0, 0)
 
 
 class VideoOutput(Sink):
-    """A sink that writes a picture of every frame to a file.
+    """Writes a picture of every frame to a file; `count` is their number, once it is closed.
 
-    `prepare` draws the picture of a frame; with `objects`, which must come before this among the
-    sinks, it draws what is needed before these are known, and `draw` returns the picture from that
-    and the objects, in pixels of the mask. `count` is the frames in the file, once it is closed.
+    With `objects`, which must come before this among the sinks, `prepare` draws what is needed
+    before these are known, and `draw` makes the picture of that and of objects, in pixels of the
+    mask.
     """
 
     def __init__(
@@ -91,12 +92,11 @@ class VideoOutput(Sink):
 
 @dataclass
 class MaskStatistics(Sink):
-    """A sink that counts what the masks of a run amount to.
+    """Counts what masks amount to, of which `pixels` of a frame can be foreground.
 
-    `pixels` of a frame can be foreground. Of the `frames` with a mask some are `empty`, and some
-    `crowded`: over 80 % of them are foreground. `covered` and `left_out` are sums of the shares of
-    the frames that are foreground and that other options would mark. `confidence` has first and
-    last of frames whose masks deserve the same, in tenths, as far as it is known.
+    Of `frames` some are `empty`, and some `crowded`: over 80 % foreground. `covered` and `left_out`
+    sum the shares of the frames that are foreground and that other options would mark. `confidence`
+    has first and last of frames whose masks deserve the same, in tenths, as far as it is known.
     """
 
     pixels: int
@@ -134,10 +134,10 @@ class MaskStatistics(Sink):
         return self.covered / max(self.frames, 1)
 
 
-class FrameOutputs:
+class FrameOutputs(AbstractContextManager["FrameOutputs"]):
     """Everything that a run makes of its frames, one by one.
 
-    A context manager: leaving it early removes what was begun. `gain` is a factor on the
+    Leaving the context early removes what was begun. `gain` is a factor on the
     differences that the foreground shows; there are `statistics` where a video shows masks.
     """
 
@@ -223,9 +223,6 @@ class FrameOutputs:
             "scores": ({"scores"}, lambda frame: frame.scores),
         }
         return VideoOutput(sink, *drawings[output])
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
@@ -326,7 +323,7 @@ class Preview(NamedTuple):
 
 def draw_preview(shown: Preview, objects: Sequence[Observation] = ()) -> Bytes:
     """Draw a picture of a preview, (H, W, 3), both even; the objects are in the first panel."""
-    from bgsub.tracking.drawing import draw_objects
+    from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 
     height, width = next(iter(shown.panels.values())).shape[:2]
     # Small pictures grow and large ones shrink; strips of a few pixels stay pictures.
@@ -335,19 +332,12 @@ def draw_preview(shown: Preview, objects: Sequence[Observation] = ()) -> Bytes:
     tiles = []
     for index, (caption, picture) in enumerate(shown.panels.items()):
         tile = draw_objects(picture, objects if index == 0 else (), size=size)
-        _write(tile, caption, (6, 16))
+        write_on_plate(tile, caption, (3, 7 + letter_height(tile)), *_WHITE_ON_BLACK)
         tiles.append(tile)
     grid = np.vstack([np.hstack(tiles[:2]), np.hstack(tiles[2:])])
     bar = np.full((28, grid.shape[1], 3), 40, dtype=np.uint8)
     if shown.is_outlier:
         bar[:] = (0, 0, 190)
-    _write(bar, shown.text + "   OUTLIER" * shown.is_outlier, (8, 20))
+    text = shown.text + "   OUTLIER" * shown.is_outlier
+    write_on_plate(bar, text, (5, 23), *_WHITE_ON_BLACK)
     return np.vstack([bar, grid])
-
-
-def _write(picture: Bytes, text: str, at: tuple[int, int]) -> None:
-    """Write white letters on a dark box, which are read on any picture."""
-    (width, height), below = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, 0.5, 1)
-    corner = (at[0] - 3, at[1] - height - 3)
-    cv2.rectangle(picture, corner, (at[0] + width + 3, at[1] + below), (0, 0, 0), cv2.FILLED)
-    cv2.putText(picture, text, at, cv2.FONT_HERSHEY_SIMPLEX, 0.5, (255, 255, 255), 1, cv2.LINE_AA)

@@ -13,9 +13,9 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from bgsub.errors import InputError, OutputError, cannot_write
+from bgsub.errors import InputError, OutputError, cannot_write, writing
 from bgsub.runtime.files import Claim, abandoned, alone_in, check_plain, make_folder, sync, sync_all
 from bgsub.runtime.processes import uninterrupted
 
@@ -140,16 +140,14 @@ def _is_picture(path: Path, pictures: int) -> bool:
     return is_named and path.is_file() and not path.is_symlink()
 
 
-class ResultsDirectory:
+class ResultsDirectory(contextlib.AbstractContextManager["ResultsDirectory"]):
     """Takes the outputs of one run, and shows them under their names only when all are whole.
 
-    A context manager: outputs are written to `stage` paths in a hidden folder inside the directory,
+    Outputs are written to `stage` paths in a hidden folder inside the directory,
     which is made if it is missing; `commit` renames them, the manifest last; leaving without a
     commit removes every trace. What a killed run left there is removed, or put in place if it was
-    whole, and that is said. `names` are those of all that the run will write, without the manifest;
-    `force` replaces what an earlier run of bgsub wrote, and never other files.
-
-    OutputError, before any work, if the directory cannot be written or holds what would be
+    whole, and that is said. `force` replaces what an earlier run of bgsub wrote, and never other
+    files. OutputError, before any work, if the directory cannot be written or holds what would be
     replaced.
     """
 
@@ -171,9 +169,6 @@ class ResultsDirectory:
         except OSError as error:
             self._remove_made()
             raise cannot_write(path, error, "choose another folder with --out") from error
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._claim.remove()
@@ -221,24 +216,19 @@ class ResultsDirectory:
 
     def write(self, name: str, data: str | bytes) -> None:
         """Write an output; OutputError if that fails."""
-        try:
+        with writing(self.path / name, _ADVICE):
             self.stage(name).write_bytes(data.encode() if isinstance(data, str) else data)
-        except OSError as error:
-            raise cannot_write(self.path / name, error, _ADVICE) from error
 
     def commit(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Rename all staged outputs, and write the manifest last.
-
-        Returns the manifest with ``outputs``: size in bytes, SHA-256 (and number of pictures) by
-        name. OutputError if a file cannot be written or renamed, or somebody else has put files
-        there meanwhile.
+        """Rename all staged outputs and write the manifest last; return it with facts of each.
 
         Signals wait from here to the end of the context; the KeyboardInterrupt that they raise then
         says that the results are complete. What it replaces goes only when the new results are on
         the disk. A kill at any moment leaves one of the two whole, in place or, until the next run
-        on that folder, aside.
+        on that folder, aside. OutputError if a file cannot be written or renamed, or somebody else
+        has put files there.
         """
-        try:
+        with writing(self.path, _ADVICE):
             outputs = {name: describe(self.stage(name)) for name in self._names}
             whole = {**manifest, "outputs": outputs}
             text = json.dumps(whole, indent=2, allow_nan=False) + "\n"
@@ -249,8 +239,6 @@ class ResultsDirectory:
             self._held.enter_context(uninterrupted())
             _put_in_place(self.path, self._claim.path, self._names, self._earlier)
             self._is_in_place = True
-        except OSError as error:
-            raise cannot_write(self.path, error, _ADVICE) from error
         return whole
 
 

@@ -42,10 +42,7 @@ def run(
     progress: ProgressCallback | None = None,
     stretch: Stretch | None = None,
 ) -> RunResult:
-    """Fit a video as one piece and write its results; `bgsub.run` calls it for short videos.
-
-    A stretch says of which longer video the frames that the options select are one.
-    """
+    """Fit a video, or a stretch of a longer one, and write its results; see `bgsub.run`."""
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
     with (
@@ -190,14 +187,7 @@ def masks(
 
 @dataclass(frozen=True, eq=False)
 class FrameErrors:
-    """Errors of the frames of an input, without any result on disk.
-
-    Attributes
-    ----------
-    table : ErrorTable
-    notes : list of str
-        What reading the input and fitting it had to say.
-    """
+    """Errors of the frames of an input, and what reading and fitting it had to say."""
 
     table: ErrorTable
     notes: list[str]
@@ -331,7 +321,7 @@ def _learned(
     with watch.stage("decode"):
         fitted = None if fits else inputs.fitted_at_most(options)
         store = FrameStore(source, plan, progress=progress, fitted=fitted, **kept)
-    with store:
+    with contextlib.closing(store):
         fit = scores = None
         if fits:
             from bgsub.fit.frame_fit import fit_frames

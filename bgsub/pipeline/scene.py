@@ -34,9 +34,8 @@ class LearnedScene:
     """What a run has learned of its scene, or a model.npz says of it.
 
     There is a background where frames are fitted and outputs need their pixels, a segmenter where
-    masks are wanted, and a scorer where frames are fitted; `measured` is what learning the scorer
-    has measured of these frames (see `ScorerLearner`). `inside` marks pixels that can be
-    foreground, shape (h, w), None for all.
+    masks are wanted, and a scorer where frames are fitted; `measured` is of `ScorerLearner`.
+    `inside` marks pixels that can be foreground, shape (h, w), None for all.
     """
 
     layout: Layout
@@ -63,8 +62,8 @@ class LearnedScene:
         """Return one picture of the scene without its objects.
 
         The pictures, (n, h, w, 3) BGR or (n, h, w) grey, are spread over the video, and are
-        overwritten; `empty` is where their masks show no object, `shown` what masks that are made
-        with hypotheses know of each.
+        overwritten; `empty` is where their masks show no object, `shown` what these were cut
+        against.
         """
         if self.local is not None:
             return plates_of(self.local, pictures, empty, shown)[0].picture

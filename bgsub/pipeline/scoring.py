@@ -30,8 +30,8 @@ _STILL_DIFFERENT = 0.5
 class FrameScores:
     """Score the frames of a run as they pass, and keep the table of their errors.
 
-    The scorer of the scene scores all frames. `fit` is of the very frames that pass, or of a sample
-    of them where it `projects`: then, and without a fit, frames are projected on the background.
+    `fit` is of the very frames that pass, or of a sample of them where it `projects`: then, and
+    without a fit, frames are projected on the background.
     """
 
     def __init__(

@@ -105,12 +105,7 @@ def render_errors(
     plot_format: PlotFormat = "png",
     film: Film | None = None,
 ) -> bytes:
-    """Draw the error of every frame over frame number and time, and return the file.
-
-    The error is shown as its root mean square per pixel, in grey levels, on a logarithmic axis
-    where the spread asks for it, above the two scores that decide. Events are shaded and numbered.
-    A PNG file has 1200 × 500 pixels.
-    """
+    """Draw the error of every frame, above its two scores, over frame number and time."""
 
     def draw(figure: Figure) -> None:
         if table.local is None:
@@ -168,11 +163,10 @@ def _draw_cutoff(axes: Axes, level: float, label: str) -> None:
 
 
 def _cutoff_rmse(table: ErrorTable) -> float:
-    """Return the root mean square error per pixel, in grey levels, that stands for the cut-off.
+    """Return the root mean square error per pixel that stands for the cut-off, or NaN.
 
-    The score of a fitted frame is that of its error as if it had been left out, so no single error
-    corresponds to the cut-off exactly; found from the frames just below and above it, else from a
-    straight line through the lowest and the highest. NaN if all scores are equal.
+    No single error corresponds to it, as a fitted frame is scored as if left out; found from the
+    frames just below and above it, else from a straight line through the lowest and the highest.
     """
     order = np.argsort(table.scores, kind="stable")
     scores, rmse, marked = table.scores[order], table.rmse[order], table.outliers[order]

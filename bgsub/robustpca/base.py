@@ -9,28 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, RankWarning
+from bgsub.robustpca import spaces
 from bgsub.robustpca.conventions import Conventions, rows_of, support_size
 from bgsub.robustpca.gram import ColumnReader, Gram, as_columns, block_columns, gram_matrix
-from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import location_and_scale, predictive_errors, robust_scores
-from bgsub.robustpca.spaces import (
-    FeatureSpace,
-    Fit,
-    Floats,
-    RowSpace,
-    Space,
-    centred_blocks,
-    slices,
-)
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, RowSpace, Space, column_median
 from bgsub.runtime.threads import ThreadPool, import_each
 
 
 class AffineEstimator(Conventions):
-    """A centre and orthonormal components, fitted to the rows of a matrix.
-
-    Subclasses implement `_fit_space`; this class makes the fitted attributes of it that `TRPCA`
-    describes.
-    """
+    """A centre and orthonormal components, fitted to the rows of a matrix by `_fit_space`."""
 
     n_components: int
     tol: float
@@ -95,7 +83,6 @@ class AffineEstimator(Conventions):
         return self
 
     def _pool(self) -> ThreadPool:
-        """Threads to fit on."""
         # A limit that is set before SciPy's own matrix library comes does not reach it.
         import_each(("scipy.linalg", "scipy.sparse.linalg"))
         return ThreadPool(self.threads)
@@ -105,7 +92,7 @@ class AffineEstimator(Conventions):
 
         O(n²k) operations per iteration, whatever the number of pixels; see `gram_matrix`.
         """
-        self._check(gram.n_samples)
+        self._check(len(gram.values))
         self._forget()
         self.n_features_in_ = gram.n_features
         with self._pool() as pool:
@@ -176,12 +163,12 @@ class AffineEstimator(Conventions):
 
     def _scores_of(self, X: NDArray[Any]) -> Floats:
         X = self._matrix(X)
-        parts = [block @ self.components_.T for _, block in centred_blocks(X, self.center_)]
+        parts = [block @ self.components_.T for _, block in spaces.centred_blocks(X, self.center_)]
         return np.concatenate(parts)
 
     def reconstruction_error(self, X: NDArray[Any]) -> Floats:
         """Compute r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,); O(npk) operations, by blocks of rows."""
-        return residuals(self._matrix(X), self.center_, self.components_)
+        return spaces.residuals(self._matrix(X), self.center_, self.components_)
 
     def score(self, X: NDArray[Any], y: object = None) -> float:  # noqa: ARG002 - convention
         """Return minus the mean of the t smallest reconstruction errors of the rows of X.
@@ -192,15 +179,6 @@ class AffineEstimator(Conventions):
         errors = self.reconstruction_error(X)
         t = support_size(errors.size, getattr(self, "support_fraction", None))
         return -float(np.sort(errors)[:t].mean())
-
-
-def residuals(X: NDArray[Any], center: Floats, components: Floats) -> Floats:
-    """Compute r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,), on the vectors themselves."""
-    errors = []
-    for _, block in centred_blocks(X, center):
-        rest = block - (block @ components.T) @ components
-        errors.append(np.einsum("ij,ij->i", rest, rest))
-    return np.concatenate(errors)
 
 
 def orthonormal_rows(U: Floats) -> Floats:
@@ -217,10 +195,7 @@ def orthonormal_rows(U: Floats) -> Floats:
 def form_pixels(
     reader: ColumnReader, offset: NDArray[Any], fits: list[Fit], pool: ThreadPool
 ) -> list[tuple[Floats, Floats]]:
-    """Compute m = m₀ + X₀ᵀw (p,) and U = X₀ᵀB (p, k) of every fit, in one pass over X.
-
-    Only rows that have a weight in one of the fits are looked at.
-    """
+    """Compute m = m₀ + X₀ᵀw (p,) and U = X₀ᵀB (p, k) of every fit, in one pass over X."""
     n, p = reader.shape
     stacked = np.concatenate([np.column_stack([f.weights, f.basis]) for f in fits], axis=1).T
     used = np.flatnonzero(stacked.any(axis=0))
@@ -235,11 +210,6 @@ def form_pixels(
         centred -= offset[part]
         result[:, part] = stacked @ centred
 
-    pool.map(form, list(slices(p, step)))
-    formed = []
-    first = 0
-    for fit in fits:
-        width = 1 + fit.basis.shape[1]
-        formed.append((offset + result[first], result[first + 1 : first + width].T))
-        first += width
-    return formed
+    pool.map(form, list(spaces.slices(p, step)))
+    ends = np.cumsum([1 + fit.basis.shape[1] for fit in fits])
+    return [(offset + part[0], part[1:].T) for part in np.split(result, ends[:-1])]

@@ -1,7 +1,4 @@
-"""Keep scikit-learn's conventions without needing scikit-learn, and check what it is given.
-
-Every error names the value and the rule.
-"""
+"""Keep scikit-learn's conventions without needing scikit-learn, and check what is given."""
 
 from __future__ import annotations
 
@@ -203,12 +200,9 @@ def _check_container(name: str) -> str:
 def _feature_names(X: Any) -> NDArray[np.object_] | None:
     """Names of the columns of a data frame, if all of them are strings; None otherwise."""
     columns = getattr(X, "columns", None)
-    if columns is None or callable(columns):
-        return None
-    names = list(columns)
-    if not names or not all(isinstance(name, str) for name in names):
-        return None
-    return np.array(names, dtype=object)
+    names = [] if columns is None or callable(columns) else list(columns)
+    are_texts = bool(names) and all(isinstance(name, str) for name in names)
+    return np.array(names, dtype=object) if are_texts else None
 
 
 def _difference(names: list[str], fitted: list[str]) -> str:

@@ -21,8 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import Fit, Floats, Space, inverse_roots
+from bgsub.robustpca.spaces import Fit, Floats, Space, column_median, inverse_roots, residuals
 
 # Squared lengths below this share of what they could have been are rounding noise.
 _NOISE = 64 * float(np.finfo(float).eps)
@@ -38,16 +37,6 @@ class Descent:
     converged: bool
     """Whether it fell by less than the tolerance in the end."""
 
-    @property
-    def objective(self) -> float:
-        """The last objective."""
-        return self.objectives[-1]
-
-    @property
-    def n_iter(self) -> int:
-        """Iterations done."""
-        return len(self.objectives) - 1
-
 
 def descend(
     space: Space, starts: Floats, n_support: int, *, tol: float = 1e-5, max_iter: int = 1000
@@ -60,8 +49,7 @@ def descend(
     n_restarts = starts.shape[0]
     state = _State(space, n_restarts)
     scores = np.ascontiguousarray(np.swapaxes(starts, 1, 2))
-    residuals = state.residuals(scores)
-    support, objectives = _smallest_of_rows(residuals, n_support)
+    support, objectives = _smallest_of_rows(state.residuals(scores), n_support)
     histories = [[value] for value in objectives.tolist()]
     ended: dict[int, Descent] = {}
     running = np.arange(n_restarts)
@@ -70,8 +58,8 @@ def descend(
         scores = state.scores(projected, metric)
         state.centre_on(_smallest_of_rows(state.residuals(scores), n_support)[0])
         scores = state.scores(projected, metric)
-        residuals = state.residuals(scores)
-        support, objectives = _smallest_of_rows(residuals, n_support)
+        errors = state.residuals(scores)
+        support, objectives = _smallest_of_rows(errors, n_support)
         converged = np.empty(running.size, dtype=bool)
         for j, value in enumerate(objectives.tolist()):
             history = histories[running[j]]
@@ -79,7 +67,7 @@ def descend(
             history.append(value)
             if converged[j] or iteration == max_iter:
                 weights, B, Y = state.weights[j].copy(), basis[j].T.copy(), scores[j].T.copy()
-                fit = Fit(weights, B, Y, residuals[j].copy(), support[j].copy())
+                fit = Fit(weights, B, Y, errors[j].copy(), support[j].copy())
                 ended[int(running[j])] = Descent(fit, history, bool(converged[j]))
         if len(ended) == n_restarts:
             break
@@ -128,11 +116,11 @@ class _State:
     def residuals(self, scores: Floats) -> Floats:
         """r_i(m, U) = ‖x_i − m‖² − ‖Y_i‖², never below zero, shape (R, n)."""
         constant = np.einsum("rq,rq->r", self.weights, self._metric)
-        residuals = -2.0 * self._projected
-        residuals += self._space.squared_norms
-        residuals += constant[:, None]
-        residuals -= np.einsum("rkn,rkn->rn", scores, scores)
-        return np.maximum(residuals, 0.0, out=residuals)
+        errors = -2.0 * self._projected
+        errors += self._space.squared_norms
+        errors += constant[:, None]
+        errors -= np.einsum("rkn,rkn->rn", scores, scores)
+        return np.maximum(errors, 0.0, out=errors)
 
     def ascend(self, scores: Floats, support: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Orthonormal basis of the supergradient's span: B, FB and MB, each of shape (R, k, ·)."""
@@ -166,8 +154,7 @@ def _smallest_of_rows(residuals: Floats, count: int) -> tuple[NDArray[np.bool_],
 def _whiten(scores: Floats) -> Floats:
     """Orthonormal rows of the same span, zero where the scores have no more directions.
 
-    The supergradient then spans what it spanned before, but its singular values are those of the
-    data instead of their squares.
+    The singular values of the supergradient are then those of the data, not their squares.
     """
     values, V = np.linalg.eigh(scores @ np.swapaxes(scores, 1, 2))
     kept = values > np.maximum(values[:, -1:], 0.0) * _NOISE
@@ -180,12 +167,10 @@ def _orthonormalise(
 ) -> tuple[Floats, Floats, Floats]:
     """Combine the rows of C so that those of CA become orthonormal, in order of singular value.
 
-    Coefficients C (R, k, q), their projection FC (R, k, n) and their metric MC (R, k, q), which may
-    be FC itself, become those of the basis. Rows without a direction of their own, with squared
-    lengths ‖AᵀC‖² up to the noise (R,), are zero.
-
-    Twice: the first rotation separates the scales of the rows, the second, on rows scaled to one
-    length, is accurate for small ones too (forming CᵀMC squares the condition number).
+    Their projection FC and metric MC, which may be FC itself, are combined alike. Rows with squared
+    lengths ‖AᵀC‖² up to the noise (R,) are zero. Twice: the first rotation separates the scales of
+    the rows, the second, on rows scaled to one length, is accurate for small ones too (forming
+    CᵀMC squares the condition number).
     """
     _, V = np.linalg.eigh(C @ np.swapaxes(MC, 1, 2))
     C, FC, MC = _turn(np.swapaxes(V[:, :, ::-1], 1, 2), C, FC, MC)
@@ -220,28 +205,19 @@ def random_orthonormal(n_features: int, n_components: int, rng: np.random.Genera
 def algorithm1(
     X: Floats, U: Floats, n_support: int, *, tol: float = 1e-5, max_iter: int = 1000
 ) -> Descent:
-    """Run one start of Algorithm 1 exactly as printed, on the matrix itself: slow, easy to trust.
-
-    `descend` is tested against this. The result's weights are m − m₀ and its basis is U, as in
-    `spaces.FeatureSpace`.
-    """
+    """Run one start of Algorithm 1 as printed, on the matrix itself: slow, easy to trust."""
     import scipy.linalg
 
-    def residuals() -> Floats:
-        centred = X - m
-        difference = centred - (centred @ U) @ U.T
-        return np.asarray(np.einsum("ij,ij->i", difference, difference))
-
     start = m = column_median(X)
-    r = residuals()
+    r = residuals(X, m, U.T)
     objectives = [float(np.sort(r)[:n_support].mean())]
     converged = False
     while not converged and len(objectives) <= max_iter:
         inside = X[smallest(r, n_support)] - m
         G = -inside.T @ (inside @ U)
         U = -scipy.linalg.polar(G)[0]
-        m = X[smallest(residuals(), n_support)].mean(axis=0)
-        r = residuals()
+        m = X[smallest(residuals(X, m, U.T), n_support)].mean(axis=0)
+        r = residuals(X, m, U.T)
         objectives.append(float(np.sort(r)[:n_support].mean()))
         converged = objectives[-2] - objectives[-1] <= tol * objectives[-2]
     support = smallest(r, n_support)

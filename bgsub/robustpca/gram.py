@@ -21,8 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import slices
+from bgsub.robustpca.spaces import Floats, column_median, slices
 from bgsub.runtime.threads import ThreadPool
 
 FLOAT32_EXACT = float(1 << 24)
@@ -76,7 +75,7 @@ def as_columns(X: NDArray[Any] | ColumnReader) -> ColumnReader:
 class Gram:
     """K = X₀X₀ᵀ with X₀ = X − 1m₀ᵀ, and what belongs to it."""
 
-    values: NDArray[np.float64]
+    values: Floats
     """K, shape (n, n)."""
     offset: NDArray[Any]
     """m₀, shape (p,), the median of every column: for bytes the lower one, a byte."""
@@ -84,24 +83,19 @@ class Gram:
     cut_blocks: int = 0
     """Blocks of bytes that were cut, as float32 would not have been exact."""
     blocks: int = 0
-    share: NDArray[np.float64] | None = None
+    share: Floats | None = None
     """What the columns that `gram_matrix` was told to sum apart add to K."""
     copies: NDArray[np.int64] | None = None
     """What `find_copies` found; None also where nobody looked for them."""
 
-    @property
-    def n_samples(self) -> int:
-        """n, the number of rows of X."""
-        return int(self.values.shape[0])
 
-
-def find_copies(K: NDArray[np.float64], rounding: float) -> NDArray[np.int64] | None:
+def find_copies(K: Floats, rounding: float) -> NDArray[np.int64] | None:
     """Return labels of the rows, shape (n,), equal for copies of one; None where none is frozen.
 
     A codec freezes a picture, noise and all: most rows differ from the one before by less than
-    their rounding does (`rounding`, squared), none by six times that, until there is a jump. What
-    strays from its middle by a fifth of the way to the nearest other such picture, or by 24 times
-    the rounding (two grey levels), moves slowly instead; without another picture, by the rounding.
+    their `rounding` does (squared), none by six times that, until there is a jump. What strays from
+    its middle by a fifth of the way to the nearest other such picture, or by 24 times the rounding
+    (two grey levels), moves slowly instead; without another picture, by the rounding.
     """
     n, squares = len(K), K.diagonal()
     steps = squares[1:] + squares[:-1] - 2.0 * K.diagonal(1)
@@ -148,11 +142,10 @@ def gram_matrix(
 ) -> Gram:
     """Compute the Gram matrix of the median-centred rows of X, which is never copied as a whole.
 
-    Exact for uint8, products in float64 for float32 and float64. The result does not depend on the
-    threads (None is as many as a matrix product would take): sums of integers are exact, and those
-    of others are added in one order. `progress` is called with the columns done and p after each
-    block; the share of K of the stretches of columns `apart`, in order, is summed too, at no cost.
-    ValueError for NaN or infinite entries.
+    Exact for uint8, products in float64 for others, added in one order: the result does not depend
+    on the threads (None is as many as a matrix product would take). `progress` is called with the
+    columns done and p after each block; the share of K of the stretches of columns `apart`, in
+    order, is summed too, at no cost. ValueError for NaN or infinite entries.
 
     n²p/2 multiplications. Memory: 8n² bytes (twice that with a share), about 5·2²¹ for a block, and
     a tile's product for every thread.
@@ -184,9 +177,7 @@ def gram_matrix(
     return Gram(sums[0], offset, p, cut_blocks, len(blocks), share)
 
 
-def _add_product(
-    K: NDArray[np.float64], piece: NDArray[np.floating[Any]], tile: tuple[slice, slice]
-) -> None:
+def _add_product(K: Floats, piece: NDArray[np.floating[Any]], tile: tuple[slice, slice]) -> None:
     upper, left = tile
     K[upper, left] += piece[upper] @ piece[left].T
 

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from bgsub.robustpca.base import form_pixels, orthonormal_rows
 from bgsub.robustpca.conventions import rows_of
 from bgsub.robustpca.gram import ColumnReader, Gram, block_columns, exact_pieces
-from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import Floats, RowSpace, Space, centred_blocks, slices
+from bgsub.robustpca.spaces import Floats, RowSpace, Space, centred_blocks, column_median, slices
 from bgsub.robustpca.trpca import TRPCA
 
 _PER_ROW = ("support_", "errors_", "scores_", "outlier_scores_")
@@ -169,10 +168,7 @@ def stacked(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 class SlidingGram:
-    """The last rows of a stream, read by columns, oldest first, and their Gram matrix.
-
-    At most `capacity` rows of p entries, uint8 (exact) or float64, and 8 · capacity² bytes.
-    """
+    """The last rows of a stream, uint8 (exact) or float64, oldest first, and their Gram matrix."""
 
     def __init__(self, capacity: int, n_features: int, dtype: Any = np.uint8) -> None:
         self.dtype: np.dtype[Any] = np.dtype(dtype)
@@ -236,10 +232,7 @@ class SlidingGram:
         return products
 
     def gram(self) -> Gram:
-        """Return the Gram matrix of the rows that are there, oldest first; O(capacity · p).
-
-        That of `gram_matrix` for the same rows; for floating-point rows up to rounding.
-        """
+        """Return the Gram matrix of the rows, that of `gram_matrix`, up to rounding for floats."""
         n, p = self.shape
         parts = slices(p, block_columns(n))
         self._centre_on(np.concatenate([column_median(self._rows[:n, part]) for part in parts]))

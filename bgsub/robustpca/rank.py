@@ -28,7 +28,6 @@ Annals of Applied Statistics 3 (2009), 564-594.
 
 from __future__ import annotations
 
-import logging
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -43,8 +42,6 @@ from bgsub.robustpca.spaces import Floats
 from bgsub.robustpca.trpca import TRPCA
 
 Rows = NDArray[np.int64]
-
-logger = logging.getLogger(__name__)
 
 _MAX_RANK = 20
 """Most components that are looked for."""
@@ -82,11 +79,10 @@ _NOISE = 1e-9
 class RankChoice:
     """The rank of a scene, at least 1, and what it was chosen from.
 
-    `gains` (K,) are what the components 1 to K gain, in natural logarithms, see the module; empty
-    where nothing could be measured. `held_out` (K + 1,) is the root mean square per entry of what 0
-    to K components leave of held-out pixels, the median over the frames; `spectrum` (K,) the
-    standard deviation of the inliers per entry along their leading principal axes. `n_rows` were
-    looked at.
+    `gains` (K,) are what the components 1 to K gain, in natural logarithms; empty where nothing
+    could be measured. `held_out` (K + 1,) is the root mean square per entry of what 0 to K of them
+    leave of held-out pixels, the median over the `n_rows` frames that were looked at; `spectrum`
+    (K,) the standard deviation per entry of the inliers along their leading principal axes.
     """
 
     rank: int
@@ -116,15 +112,13 @@ def choose_rank(
     """Choose the number of components of the rows of X by bi-cross-validation.
 
     Rank 1 where there are too few rows or columns to choose from, and at most a quarter of the
-    rows. With the Gram matrix of X and its share of `share_for_rank` no pixel is read again; copies
-    of a row count as one for the limits, and are held out together. `support_fraction`,
-    `random_state` and `threads` are those of the trimmed fits that find the inliers, see
-    `bgsub.TRPCA`.
-
-    At most 600 rows, evenly spaced, are looked at. With n' of them n'²p/2 operations and one pass
-    over half of the pixels (none with the share), and some trimmed fits to n' rows: less than one
-    fit altogether.
+    rows. At most 600 rows, evenly spaced, are looked at: less than one fit altogether. With the
+    Gram matrix of X and its share of `share_for_rank` no pixel is read again; copies of a row count
+    as one for the limits, and are held out together. The last three parameters are those of the
+    trimmed fits that find the inliers, see `bgsub.TRPCA`.
     """
+    import scipy.linalg
+
     reader = as_columns(check_matrix(X))
     n, p = reader.shape
     rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(np.int64))
@@ -158,11 +152,13 @@ def choose_rank(
             return _too_few(distinct, rows.size, inliers.size, p)
         most = min(most, distinct // _ROWS_PER_COMPONENT)
         errors = _held_out_errors(halves, inliers, copies[inliers], most)
-        lengths, axes = _principal_scores(whole, inliers, most)
-        gains = np.where(_vary(axes), _median_gains(errors), 0.0)
+        inside = _centred_gram(whole[np.ix_(inliers, inliers)])
+        last = inliers.size - 1
+        squares, axes = scipy.linalg.eigh(inside, subset_by_index=(max(last - most + 1, 0), last))
+        lengths, axes = np.sqrt(np.maximum(squares[::-1], 0.0)), axes[:, ::-1]
+        gains = _gains(errors, axes)
         # The smallest k ≥ 1 with the largest sum of gains less what each must gain.
         found = 1 + int(np.argmax(np.cumsum(gains - LEAST_GAIN))) if gains.size else 1
-        logger.debug("inliers of rank %d: rank %d, gains %s", rank, found, np.round(gains, 3))
     return RankChoice(
         rank=found,
         gains=gains,
@@ -181,16 +177,13 @@ def _too_few(distinct: int, n_rows: int, n_inliers: int, p: int) -> RankChoice:
 
 
 def share_for_rank(n: int, p: int) -> list[slice]:
-    """Return what `gram_matrix` is to sum apart for `choose_rank`: half of the n×p matrix's pixels.
-
-    Nothing where not all rows are looked at, as the rest would be summed for nothing.
-    """
+    """Return what `gram_matrix` is to sum apart for `choose_rank`: half of the pixels, or none."""
     return _half_bands(p, 0) if n <= _MOST_ROWS and p >= _BANDS else []
 
 
 def _inliers(data: Gram, rank: int, **given: Any) -> Rows:
     """Return the inliers of a trimmed fit with a few components more than so many."""
-    k = max(rank, min(rank + _FURTHER, data.n_samples // _ROWS_PER_COMPONENT))
+    k = max(rank, min(rank + _FURTHER, len(data.values) // _ROWS_PER_COMPONENT))
     fit = TRPCA(k, tol=1e-4, max_iter=200, **given)
     with warnings.catch_warnings():
         # Which rows are kept is all that matters here; the fit that follows warns for itself.
@@ -198,22 +191,6 @@ def _inliers(data: Gram, rank: int, **given: Any) -> Rows:
         warnings.simplefilter("ignore", RankWarning)
         fit.fit_gram(data)
     return np.flatnonzero(fit.support_)
-
-
-def _principal_scores(K: Floats, inliers: Rows, most: int) -> tuple[Floats, Floats]:
-    """Lengths of the inliers' scores along their leading axes, (K,), and these scores, (n, K)."""
-    import scipy.linalg
-
-    inside = _centred_gram(K[np.ix_(inliers, inliers)])
-    last = inliers.size - 1
-    values, vectors = scipy.linalg.eigh(inside, subset_by_index=(max(last - most + 1, 0), last))
-    return np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1]
-
-
-def _vary(scores: Floats) -> NDArray[np.bool_]:
-    """Return which scores of unit length differ from their median in most rows, shape (K,)."""
-    spread = np.median(np.abs(scores - np.median(scores, axis=0)), axis=0)
-    return np.asarray(spread * np.sqrt(len(scores)) > _LEAST_SPREAD)
 
 
 def _reason(rank: int, gains: Floats) -> str:
@@ -267,10 +244,7 @@ class _BandColumns:
 def _held_out_errors(
     halves: tuple[Floats, Floats], inliers: Rows, copies: Rows, most: int
 ) -> Floats:
-    """Squared errors of held-out pixels of every inlier in either half, (2 · inliers, K + 1).
-
-    Copies of a row are held out with it.
-    """
+    """Squared errors of held-out pixels of every inlier in either half, (2 · inliers, K + 1)."""
     _, order = np.unique(copies, return_inverse=True)
     distinct = int(order.max()) + 1
     stretches = min(_STRETCHES, distinct // 2)
@@ -283,14 +257,16 @@ def _held_out_errors(
     return np.maximum(np.concatenate(parts), 0.0)
 
 
-def _median_gains(errors: Floats) -> Floats:
+def _gains(errors: Floats, scores: Floats) -> Floats:
     """Median over the rows of how far each component lets log(squared error) fall, shape (K,).
 
-    Errors below the rounding of those of the centre alone count as that, so that components of
-    rounding errors gain nothing.
+    None whose scores, of unit length, are at their median in most rows gains anything, nor do
+    components of rounding errors: errors below that of the centre alone count as it.
     """
     least = _NOISE * float(errors[:, 0].mean()) or 1.0
-    return np.asarray(-np.median(np.diff(np.log(np.maximum(errors, least)), axis=1), axis=0))
+    gains = -np.median(np.diff(np.log(np.maximum(errors, least)), axis=1), axis=0)
+    spread = np.median(np.abs(scores - np.median(scores, axis=0)), axis=0)
+    return np.where(spread * np.sqrt(len(scores)) > _LEAST_SPREAD, gains, 0.0)
 
 
 def _predict(seen: Floats, hidden: Floats, rows: Rows, others: Rows, most: int) -> Floats:

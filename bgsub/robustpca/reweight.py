@@ -23,7 +23,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import Fit, Floats, Space
+from bgsub.robustpca.spaces import Fit, Flags, Floats, Space
 
 REWEIGHT_CUTOFF = 3.5
 """Independent observations with a robust z-score up to this are inliers of the reweighting step."""
@@ -46,13 +46,11 @@ _SURE = 1e-9
 LEAST_SCALE = 1e-200
 
 
-def leverages(
-    scores: Floats, support: NDArray[np.bool_], copies: NDArray[np.int64] | None = None
-) -> Floats:
+def leverages(scores: Floats, support: Flags, copies: NDArray[np.int64] | None = None) -> Floats:
     """Compute the leverage of every row from the scores (n, k) of the fitted ones, 0 for others.
 
-    Copies (see `bgsub.robustpca.gram.find_copies`) are left out of the fit together, so each has
-    the leverage of all of them; half at most, where few others are left.
+    Copies of a picture are left out of the fit together, so each has the leverage of all of them;
+    half at most, where few others are left.
     """
     fitted = scores[support][:, np.any(scores[support] != 0.0, axis=0)]
     own = np.full(len(fitted), 1.0 / len(fitted))
@@ -70,12 +68,10 @@ def leverages(
     return result
 
 
-def left_out(
-    scores: Floats, support: NDArray[np.bool_], copies: NDArray[np.int64] | None = None
-) -> Floats:
+def left_out(scores: Floats, support: Flags, copies: NDArray[np.int64] | None = None) -> Floats:
     """Return 1 − leverage of every row, by which its residual grows as if it had been left out.
 
-    At least .05: an observation that a component belongs to alone says nothing about itself.
+    At least .05: a row that a component belongs to alone says nothing about itself.
     """
     return np.asarray(np.maximum(1.0 - leverages(scores, support, copies), 0.05))
 
@@ -88,9 +84,8 @@ def predictive_errors(fit: Fit) -> Floats:
 def location_and_scale(errors: Floats, *, resolution: float = 0.0) -> tuple[float, float]:
     """Estimate mean and standard deviation of the ordinary errors from the best half.
 
-    For a normal sample unbiased in the limit. The scale is 0 only where all errors are equal; where
-    half of them are, it is far below the least difference from them, for then any difference is
-    one. `resolution` is the smallest scale that means anything (rounding noise, quantisation).
+    The scale is 0 only where all errors are equal; where half of them are, it is far below the
+    least difference from them. `resolution` is the smallest that means anything (rounding noise).
     """
     half = np.sort(errors)[: (errors.size + 1) // 2]
     scale = float(half.std() / _HALF_STD)
@@ -104,10 +99,7 @@ def location_and_scale(errors: Floats, *, resolution: float = 0.0) -> tuple[floa
 
 
 def robust_scores(errors: Floats, *, resolution: float = 0.0) -> Floats:
-    """Compute the robust z-score of each error e_i against the best half, shape (n,).
-
-    Finite, and 0 everywhere when all errors are equal; see `location_and_scale`.
-    """
+    """Compute the robust z-score of each error against the best half; 0 where all are equal."""
     location, scale = location_and_scale(errors, resolution=resolution)
     if scale <= _EPS * location:
         return np.zeros_like(errors)
@@ -119,15 +111,17 @@ def reweight(
 ) -> tuple[Fit, int, bool]:
     """Refit to all inliers, those with a robust z-score up to the cut-off, until they repeat.
 
-    Returns PCA of the inliers, the refits done, at most 30 of O(n²k) operations each in the row
-    space, and whether the inliers repeated. At least as many as the trimmed fit has stay inliers.
-    Where the rounds run in a circle, inliers are those of any round of it.
+    Returns PCA of the inliers, the refits done, at most 30, and whether the inliers repeated. At
+    least as many as the trimmed fit has stay inliers; of a circle they are those of any round.
     """
     n_support = int(fit.support.sum())
     resolution = rounding_level(space)
-    sets: list[NDArray[np.bool_]] = []
+    sets: list[Flags] = []
     for rounds in range(_MAX_ROUNDS + 1):
-        inliers = _inliers(fit, n_support, cutoff, resolution)
+        errors = predictive_errors(fit)
+        inliers = np.asarray(robust_scores(errors, resolution=resolution) <= cutoff)
+        if inliers.sum() < n_support:
+            inliers[np.argsort(errors, kind="stable")[:n_support]] = True
         seen = [i for i, earlier in enumerate(sets) if np.array_equal(earlier, inliers)]
         if seen and seen[0] == rounds - 1:
             return fit, rounds, True
@@ -140,15 +134,6 @@ def reweight(
         sets.append(inliers)
         fit = space.principal(inliers, n_components, fit.scores)
     return fit, _MAX_ROUNDS, False
-
-
-def _inliers(fit: Fit, least: int, cutoff: float, resolution: float) -> NDArray[np.bool_]:
-    """Observations with a score up to the cut-off, and at least so many of the best."""
-    errors = predictive_errors(fit)
-    inliers = robust_scores(errors, resolution=resolution) <= cutoff
-    if inliers.sum() < least:
-        inliers[np.argsort(errors, kind="stable")[:least]] = True
-    return np.asarray(inliers)
 
 
 def rounding_level(space: Space) -> float:

@@ -28,6 +28,10 @@ from bgsub.runtime.threads import ThreadPool
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+
+NORMAL_MAD = 0.6744897501960817
+"""Median of the absolute value of a standard normal variable: it makes medians into σ."""
 
 # Up to this share of the rows of K, copying them takes less time than multiplying by all.
 _WORTH_GATHERING = 0.8
@@ -52,26 +56,22 @@ class Fit:
     """Y = (X − 1mᵀ)U, shape (n, k)."""
     residuals: Floats
     """r_i(m, U) = ‖x_i − m‖² − ‖Y_i‖², shape (n,)."""
-    support: NDArray[np.bool_]
+    support: Flags
     """The rows that were fitted, shape (n,)."""
 
     @property
-    def alive(self) -> NDArray[np.bool_]:
+    def alive(self) -> Flags:
         """Which components exist, shape (k,)."""
         return np.asarray(np.any(self.basis != 0.0, axis=0))
 
     @property
     def rank(self) -> int:
-        """Number of components that exist."""
+        """How many exist."""
         return int(self.alive.sum())
 
 
 class RowSpace:
-    """Weights of the n rows, from K = X₀X₀ᵀ alone: O(n²) per column whatever p is.
-
-    Threads share the products and change no bit of the results; copies are those of
-    `bgsub.robustpca.gram.Gram`.
-    """
+    """Weights of the n rows, from K = X₀X₀ᵀ alone; threads change no bit of the results."""
 
     def __init__(
         self,
@@ -90,10 +90,7 @@ class RowSpace:
         """‖x_i − m₀‖², shape (n,)."""
 
     def project(self, C: Floats) -> Floats:
-        """K C, in C's order of memory: K is symmetric.
-
-        Rows without a weight cost nothing: a descent's are those outside of all supports.
-        """
+        """K C; rows without a weight cost nothing: a descent's are outside of all supports."""
         rows: Floats = C.T
         used = np.flatnonzero(C.any(axis=1))
         gathers = used.size <= _WORTH_GATHERING * self.n_samples
@@ -131,12 +128,14 @@ class RowSpace:
             self._factor = pivoted_factor(self._K)
         rank = self._factor.shape[1]
         g = rng.standard_normal((rank, n_components))
-        gram = g.T @ g + wishart(self._n_features - rank, n_components, rng)
-        return self._factor @ g @ inverse_root(gram)
+        # W = HᵀH for a standard normal H, by Bartlett's decomposition.
+        degrees = max(self._n_features - rank, 0)
+        diagonal = np.arange(min(degrees, n_components))
+        H = np.triu(rng.standard_normal((diagonal.size, n_components)), 1)
+        H[diagonal, diagonal] = np.sqrt(rng.chisquare(degrees - diagonal))
+        return self._factor @ g @ inverse_root(g.T @ g + H.T @ H)
 
-    def principal(
-        self, rows: NDArray[np.bool_], n_components: int, scores: Floats | None = None
-    ) -> Fit:
+    def principal(self, rows: Flags, n_components: int, scores: Floats | None = None) -> Fit:
         """Fit classical PCA to the marked rows, from their centred Gram matrix, O(n²k).
 
         Scores of all rows, shape (n, ≤ k), that are near to those of the result save time.
@@ -159,11 +158,7 @@ class RowSpace:
 
 
 class FeatureSpace:
-    """The data themselves, for more rows than columns: O(np) per column.
-
-    X, of any real type, is centred in float64 a block of rows at a time. Threads share the blocks
-    and change no bit of the results.
-    """
+    """The data themselves, centred by blocks, for more rows than columns: O(np) per column."""
 
     copies: NDArray[np.int64] | None = None
     """Nobody looks for copies here."""
@@ -212,7 +207,7 @@ class FeatureSpace:
 
     def principal(
         self,
-        rows: NDArray[np.bool_],
+        rows: Flags,
         n_components: int,
         scores: Floats | None = None,  # noqa: ARG002 - the other space needs them
     ) -> Fit:
@@ -243,7 +238,7 @@ class FeatureSpace:
 Space = RowSpace | FeatureSpace
 
 
-def _fit_of(space: Space, weights: Floats, basis: Floats, rows: NDArray[np.bool_]) -> Fit:
+def _fit_of(space: Space, weights: Floats, basis: Floats, rows: Flags) -> Fit:
     """Scores and residuals that belong to a centre and a basis."""
     stacked = np.column_stack([basis, weights])
     projected = space.project(stacked)
@@ -259,8 +254,8 @@ def leading_eigenpairs(
 ) -> tuple[Floats, Floats]:
     """Compute the largest eigenvalues (c,) of a positive semidefinite matrix, with eigenvectors.
 
-    Fewer than `count` where the others vanish: against `scale`, the magnitude of the numbers of
-    which S was made by subtraction. A start (n, c) near the eigenvectors saves iterations.
+    Fewer than `count` where the others vanish against `scale`, the magnitude of what S is a
+    difference of. A start (n, c) near the eigenvectors saves iterations.
     """
     import scipy.linalg
 
@@ -307,8 +302,7 @@ def pivoted_factor(K: Floats) -> Floats:
     """L of shape (n, ρ) with K = LLᵀ, by Cholesky with pivoting, which stands a rank below n.
 
     Rows are scaled to like lengths first: else the others would be noise beside a row that is huge.
-    Not to one length, which would leave the choice of pivots, and with it L, to rounding. Two more
-    matrices of the size of K are held.
+    Not to one length, which would leave the choice of pivots, and with it L, to rounding.
     """
     import scipy.linalg
 
@@ -328,14 +322,6 @@ def pivoted_factor(K: Floats) -> Floats:
     return factor
 
 
-def wishart(degrees: int, size: int, rng: np.random.Generator) -> Floats:
-    """HᵀH for a standard normal H of shape (degrees, size), by Bartlett's decomposition."""
-    rows = min(max(degrees, 0), size)
-    H = np.triu(rng.standard_normal((rows, size)), 1)
-    H[np.arange(rows), np.arange(rows)] = np.sqrt(rng.chisquare(degrees - np.arange(rows)))
-    return H.T @ H
-
-
 def inverse_root(gram: Floats) -> Floats:
     """Symmetric S^(−1/2), zero in the directions in which S vanishes."""
     values, vectors = np.linalg.eigh(gram)
@@ -344,7 +330,7 @@ def inverse_root(gram: Floats) -> Floats:
     return np.asarray((vectors * roots) @ vectors.T)
 
 
-def inverse_roots(values: Floats, kept: NDArray[np.bool_]) -> Floats:
+def inverse_roots(values: Floats, kept: Flags) -> Floats:
     """Compute 1/√value where it is kept, 0 elsewhere."""
     return np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
 
@@ -371,11 +357,7 @@ def tiles(size: int, step: int = _TILE) -> list[slice]:
 
 
 def combined(scores: Singles, components: Singles, out: Singles | None = None) -> Singles:
-    """Return scores @ components, shape (m, b).
-
-    A single component is not left to `np.matmul`, which takes ten times as long for it as for the
-    same products element by element.
-    """
+    """Return scores @ components; `np.matmul` takes ten times as long for one component."""
     if components.shape[0] == 1:
         return np.multiply(scores, components, out=out)
     return np.matmul(scores, components, out=out)
@@ -385,3 +367,67 @@ def centred_blocks(X: Any, center: NDArray[Any]) -> Iterator[tuple[slice, Floats
     """X − 1mᵀ in float64, a fresh block of rows at a time, with the rows that it holds."""
     for rows in row_blocks(*X.shape):
         yield rows, np.subtract(X[rows], center, dtype=np.float64)
+
+
+def residuals(X: NDArray[Any], center: Floats, components: Floats) -> Floats:
+    """Compute r_i = ‖(UUᵀ − I)(x_i − m)‖², shape (n,), on the vectors themselves."""
+    errors = []
+    for _, block in centred_blocks(X, center):
+        rest = block - (block @ components.T) @ components
+        errors.append(np.einsum("ij,ij->i", rest, rest))
+    return np.concatenate(errors)
+
+
+def column_median(block: NDArray[Any]) -> NDArray[Any]:
+    """Compute the median of every column; for uint8 the lower one, bit by bit, with no sort."""
+    if block.dtype != np.uint8:
+        return np.asarray(np.median(block, axis=0), dtype=np.float64)
+    # Columns cut out of long rows would be fetched from as many pages of memory each time.
+    block = np.ascontiguousarray(block)
+    rank = (block.shape[0] - 1) // 2
+    found = np.zeros(block.shape[1], dtype=np.uint8)
+    below = np.empty(block.shape, dtype=bool)
+    for bit in range(7, -1, -1):
+        np.less(block, found | np.uint8(1 << bit), out=below)
+        # The bit is set when at most `rank` entries are smaller than the candidate.
+        found |= (_count(below) <= rank).view(np.uint8) << np.uint8(bit)
+    return found
+
+
+def _count(flags: Flags) -> NDArray[np.integer[Any]]:
+    """Count the true entries of every column; uint8 sums of up to 255 rows are what runs fast."""
+    bytes_ = flags.view(np.uint8)
+    if flags.shape[0] <= 255:
+        return np.asarray(np.add.reduce(bytes_, axis=0, dtype=np.uint8))
+    total = np.zeros(flags.shape[1], dtype=np.int64)
+    for start in range(0, flags.shape[0], 255):
+        total += np.add.reduce(bytes_[start : start + 255], axis=0, dtype=np.uint8)
+    return total
+
+
+def median(values: NDArray[Any], axis: int | None = None) -> NDArray[np.floating[Any]]:
+    """Compute what `numpy.median` does without NaN, in a fraction of its time; NaN for nothing.
+
+    NumPy asks for both middle values at once, which its quick selection does not know.
+    """
+    rows = values.reshape(-1) if axis is None else np.moveaxis(values, axis, -1)
+    size = rows.shape[-1]
+    dtype = values.dtype if np.issubdtype(values.dtype, np.floating) else np.float64
+    if not size:
+        return np.full(rows.shape[:-1], np.nan, dtype)
+    ordered = np.partition(rows, size // 2)
+    high = ordered[..., size // 2]
+    low = high if size % 2 else ordered[..., : size // 2].max(axis=-1)
+    return np.asarray(np.add(low, high, dtype=dtype) / 2)
+
+
+def quantile(values: NDArray[np.floating[Any]], share: float) -> float:
+    """Compute what `numpy.quantile` does for a vector without NaN, as quickly as `median`."""
+    place = share * (values.size - 1)
+    upper = min(int(place) + 1, values.size - 1)
+    ordered = np.partition(values, upper)
+    high = ordered[upper]
+    low = ordered[:upper].max() if upper > int(place) else high
+    part = place - int(place)
+    step = high - low
+    return float(low + step * part if part < 0.5 else high - step * (1 - part))

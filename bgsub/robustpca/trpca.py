@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -15,11 +14,8 @@ from bgsub.robustpca.base import AffineEstimator, orthonormal_rows
 from bgsub.robustpca.conventions import rows_of, support_size
 from bgsub.robustpca.descent import Descent, algorithm1, descend, random_orthonormal
 from bgsub.robustpca.gram import ColumnReader
-from bgsub.robustpca.median import column_median
 from bgsub.robustpca.reweight import LEAST_SCALE, REWEIGHT_CUTOFF, reweight, rounding_level
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, peak_signs
-
-logger = logging.getLogger(__name__)
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, column_median, peak_signs
 
 # Errors that are smaller than this share of the rows lose digits: they are roots of differences of
 # squares. Below the second one rows lie on the components exactly, up to their rounding.
@@ -178,10 +174,10 @@ class TRPCA(AffineEstimator):
 
     def _finish(self, space: Space, descents: list[Descent]) -> list[Fit]:
         """Keep the best start, reweight it, and set what does not need the pixels."""
-        self.objectives_ = np.array([descent.objective for descent in descents])
+        self.objectives_ = np.array([descent.objectives[-1] for descent in descents])
         best = descents[int(self.objectives_.argmin())]
-        self.objective_ = best.objective
-        self.n_iter_ = best.n_iter
+        self.objective_ = best.objectives[-1]
+        self.n_iter_ = len(best.objectives) - 1
         self.converged_ = best.converged
         if not best.converged:
             fall = 1 - best.objectives[-1] / best.objectives[-2]
@@ -208,7 +204,6 @@ class TRPCA(AffineEstimator):
                 warnings.warn(message, ConvergenceWarning, stacklevel=4)
         self._set_outlier_scores(fits[0], rounding_level(space))
         self.offset_ = -float(self.reweight_cutoff)
-        logger.debug("objectives of %d starts: %s", len(descents), self.objectives_)
         return fits
 
     def _set_pixels(self, formed: list[tuple[Floats, Floats]]) -> None:
@@ -244,12 +239,10 @@ def principal_axes(
 ) -> Fit:
     """Rotate components to the principal axes of the support's scores, largest variance first.
 
-    Signs are fixed so that the support's score of largest magnitude is positive. Components along
-    which the support does not vary are left out, and what they explained of other rows becomes part
-    of the residuals again. Scores that were formed around another point than the centre vary by the
-    rounding of the rows' distances to that point: ``squared_norms``, of shape (n,). Nor is there a
-    component that fewer than eight rows and their copies make vary: of so few, noise that copies
-    share cannot be told from what the scene does.
+    The support's score of largest magnitude is positive. Components along which the support does
+    not vary, but for the rounding of ``squared_norms``, (n,), of the rows, are left out; what they
+    explained of other rows becomes part of the residuals again. So are those that fewer than eight
+    rows and their copies make vary: there noise that copies share passes for what the scene does.
     """
     basis, scores = fit.basis[:, fit.alive], fit.scores[:, fit.alive]
     squares = np.einsum("nk,nk->n", scores, scores)

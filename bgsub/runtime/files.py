@@ -22,9 +22,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
-from bgsub.errors import InputError, OutputError, cannot_write
+from bgsub.errors import InputError, OutputError, writing
 
 if sys.platform != "win32":
     import fcntl
@@ -40,10 +40,7 @@ _KINDS = {
 
 
 def check_plain(path: str | os.PathLike[str]) -> None:
-    """Raise InputError for what cannot be read like a file, or never ends.
-
-    Folders pass, and so does what does not exist: whoever opens it says more about that.
-    """
+    """Raise InputError for what cannot be read like a file; folders and missing files pass."""
     try:
         kind = _KINDS.get(stat.S_IFMT(os.stat(path).st_mode))  # noqa: PTH116 - Path("") is the folder
     except OSError as error:
@@ -71,10 +68,7 @@ _PATIENCE_S = 5.0
 
 @dataclass
 class Claim:
-    """A file or folder under a temporary name, and the open descriptor that locks it.
-
-    The lock ends when it is closed, by a kill too.
-    """
+    """A file or folder under a temporary name, locked until its descriptor is closed or killed."""
 
     path: Path
     descriptor: int
@@ -171,10 +165,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the list of names in a folder, is on the disk.
-
-    OSError if it cannot keep it.
-    """
+    """Wait until a file, or the list of names in a folder, is on the disk; OSError if it fails."""
     is_folder = path.is_dir()
     if os.name == "nt" and is_folder:
         return  # Windows opens no folders, and writes their names at once
@@ -226,10 +217,7 @@ def read_json(
     advice: str = "",
     pairs: Callable[[list[tuple[str, Any]]], Any] | None = None,
 ) -> T:
-    """Read a JSON file and make something of it; InputError with advice if it is no such file.
-
-    `pairs` is the ``object_pairs_hook`` of `json.loads`.
-    """
+    """Read JSON, with `pairs` as its hook, and make something of it; InputError with advice."""
     try:
         return make(json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=pairs))
     except OSError as error:
@@ -239,6 +227,19 @@ def read_json(
         raise InputError(f"{path}: is no {what} ({reason}){advice}") from error
 
 
+@contextlib.contextmanager
+def open_csv(path: Path, otherwise: str) -> Iterator[IO[str]]:
+    """Open a CSV file for reading; InputError, which says `otherwise` what it is, if it is none."""
+    check_plain(path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: {otherwise} ({error})") from error
+
+
 def write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
     """Write a table with commas."""
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -246,17 +247,16 @@ def write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
 
 
 def write_file(path: Path, data: bytes | mmap.mmap) -> None:
-    """Write a file that somebody named, whole or not at all if it is a plain file.
+    """Write a file that somebody named, a plain one whole or not at all; OutputError if that fails.
 
-    Or raise OutputError. Devices, pipes and links that are there are written through, as by any
-    other program; a link only if it is the user's own or the system's. A plain file keeps its
-    permissions.
+    Devices, pipes and links that are there are written through, as by any other program; a link
+    only if it is the user's own or the system's. A plain file keeps its permissions.
     """
     try:
         facts = path.lstat()
     except OSError:
         facts = None
-    try:
+    with writing(path, "check the folder and its space"):
         if facts is None or stat.S_ISREG(facts.st_mode):
             _replace(path, data, facts)
         elif stat.S_ISLNK(facts.st_mode) and not _is_own(facts, 0):
@@ -265,31 +265,27 @@ def write_file(path: Path, data: bytes | mmap.mmap) -> None:
         else:
             with path.open("wb") as file:
                 file.write(data)
-    except OSError as error:
-        raise cannot_write(path, error, "check the folder and its space") from error
 
 
 @contextlib.contextmanager
-def staged(path: Path) -> Iterator[Path]:
-    """Yield where to write a file or folder that takes its place at the end; its parent is made.
-
-    OSError if it cannot be written; nothing is left then.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with alone_in(path.parent):
-        claim = make_folder(path.parent)
-    try:
-        yield claim.path / path.name
-        sync_all([claim.path / path.name])
-        os.replace(claim.path / path.name, path)  # noqa: PTH105 - replaces on Windows too
-    finally:
-        claim.remove()
+def staged(path: Path, advice: str = "check the folder and its space") -> Iterator[Path]:
+    """Yield a path to write to, which takes its place when whole, or is removed; OutputError."""
+    with writing(path, advice):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with alone_in(path.parent):
+            claim = make_folder(path.parent)
+        try:
+            yield claim.path / path.name
+            sync_all([claim.path / path.name])
+            os.replace(claim.path / path.name, path)  # noqa: PTH105 - replaces on Windows too
+        finally:
+            claim.remove()
 
 
 def check_free(path: Path, *, force: bool, plain: bool = False) -> None:
     """Raise OutputError if a file is there that may not be replaced; `plain`: or anything else."""
     if plain and os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-        raise OutputError(f"{path}: exists and is no plain file; choose another name")
+        raise OutputError(f"{path}: is not a plain file; choose another name")
     # Path.is_file raises for names that are too long; whoever writes the file says so.
     if os.path.isfile(path) and not path.is_symlink() and not force:  # noqa: PTH113 - see above
         raise OutputError(f"{path}: exists; replace it with --force or choose another name")
@@ -306,10 +302,8 @@ def write_in(folder: Path, name: str, data: bytes) -> None:
     except OSError as error:
         message = f"{folder}: the folder cannot be made ({error.strerror}); choose another"
         raise OutputError(message) from error
-    path = folder / name
-    if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-        raise OutputError(f"{path}: is not a plain file; move it away or choose another folder")
-    write_file(path, data)
+    check_free(folder / name, force=True, plain=True)
+    write_file(folder / name, data)
 
 
 def _replace(path: Path, data: bytes | mmap.mmap, facts: os.stat_result | None) -> None:

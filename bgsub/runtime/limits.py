@@ -54,10 +54,7 @@ def amount(count: int) -> str:
 
 
 def available_memory() -> int:
-    """Return the bytes that can be had without swapping, within the limits of the process.
-
-    These are those of its control groups and of its address space (``ulimit -v``).
-    """
+    """Return the bytes to be had without swapping, within control groups and ``ulimit -v``."""
     found = list(_cgroup_rooms())
     room = address_room()
     if room is not None:
@@ -76,10 +73,7 @@ def available_memory() -> int:
 
 
 def address_room() -> int | None:
-    """Return the bytes of address space that are left to the process.
-
-    None if nothing limits them.
-    """
+    """Return the bytes of address space that are left to the process; None if nothing limits it."""
     try:
         import resource
 
@@ -140,8 +134,7 @@ def _reclaimable(stat: Path, name: str) -> int:
 def give_back() -> None:
     """Let the system have the memory that was freed, where the C library keeps it (glibc does).
 
-    What one stage of a run has freed would otherwise be added to what the next one takes. Costs
-    milliseconds.
+    What one stage has freed would be added to what the next one takes. Costs milliseconds.
     """
     import ctypes
 
@@ -152,10 +145,7 @@ def give_back() -> None:
 
 
 def spill_folder() -> Path:
-    """Choose where frames are spilled to unless --temp names a folder.
-
-    On many systems /tmp is in memory itself, and /var/tmp is where large files belong.
-    """
+    """Choose a folder to spill frames to: often /tmp is in memory, and /var/tmp is not."""
     import tempfile
 
     large = Path("/var/tmp")  # noqa: S108 - the file that is made there has no name

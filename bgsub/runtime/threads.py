@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -72,10 +72,7 @@ class _MatrixLibraries:
 
     @contextmanager
     def on_one_thread(self) -> Iterator[int]:
-        """Keep every product to one thread inside of the context, in all threads of the program.
-
-        Yields the threads that a product took before, and takes afterwards.
-        """
+        """Keep products to one thread, in all threads of the program; yields how many they took."""
         with self._lock:
             is_mine = self._limits is None
             if self._limits is None:
@@ -100,10 +97,7 @@ products_on_one_thread = _matrix_libraries.on_one_thread
 
 
 def one_blas_thread() -> threadpool_limits:
-    """Limit the matrix libraries that are loaded to one thread, from now on or as a context.
-
-    Waits until no module is being imported by `import_each`.
-    """
+    """Limit the loaded matrix libraries to one thread from now on, or as a context."""
     return _matrix_libraries.look().limit(limits=1)
 
 
@@ -129,8 +123,7 @@ def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]
 
 
 WORTH_A_THREAD = 100_000
-"""Pixels from which a picture takes long enough that two threads at it do not wait for each other.
-"""
+"""Pixels from which a picture takes long enough that two threads do not wait for each other."""
 
 # glibc's names for its settings, and what they are set to: arrays below the first size come from
 # memory that was freed before, and up to the second size of it is kept.
@@ -179,10 +172,9 @@ class ThreadPool:
         self._open.close()
 
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> list[Value]:
-        """Return the values of a function for all items, in order.
+        """Return the values of a function for all items, in order; this thread works too.
 
-        This thread works too, and every thread takes the next item itself. The first error that one
-        of them meets ends the others after the item that they are at.
+        The first error that a thread meets ends the others after the item that they are at.
         """
         parts = list(items)
         helpers = min(self.threads, len(parts)) - 1
@@ -226,11 +218,11 @@ def _share(
     return cast("list[Value]", values)
 
 
-class Workers:
+class Workers(AbstractContextManager["Workers"]):
     """Threads that work on tiles, blocks and frames while the matrix libraries stay on one each.
 
-    A context manager. By default there is one for every core that the process may use, shared among
-    so many `jobs`. MemoryLimitError if the process may have too little address space.
+    By default one for every core that the process may use, shared among so many `jobs`.
+    MemoryLimitError if it may have too little address space.
     """
 
     def __init__(self, threads: int | None = None, jobs: int = 1) -> None:
@@ -245,9 +237,6 @@ class Workers:
         self._opencv_threads = cv2.getNumThreads()
         cv2.setNumThreads(1)
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_exception: object) -> None:
         import cv2
 
@@ -260,8 +249,7 @@ class Workers:
     def load(self, *modules: str) -> None:
         """Begin to import modules in the background; an error is one of whoever needs them.
 
-        One after the other: modules that import each other are no matter for two threads. A `need`
-        that comes while one of them is being imported waits for its end.
+        One after the other: modules that import each other are no matter for two threads.
         """
         self.submit(import_each, modules)
 

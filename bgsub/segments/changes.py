@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -108,10 +108,6 @@ class Film:
     def entry(self, number: int) -> Entry | None:
         """Return where decoding up to a frame may begin; None is the start of the video."""
         return None if self._index is None else self._index.entry(number)
-
-    def frames(self, places: Sequence[Place]) -> Iterator[Frame]:
-        """Return the frames of some places, in order; those that are damaged are left out."""
-        return frames_at(self.source, places)
 
 
 _LEAST_S, _MOST_GLIMPSES = 0.25, 4000  # seconds between frames that are looked at; their number
@@ -273,7 +269,7 @@ def find_changes(film: Film) -> list[Change]:
 
     Decodes some thousand frames, key frames where there are enough, and around each change all.
     """
-    frames = film.frames(film.spread(_LEAST_S, _MOST_GLIMPSES))
+    frames = frames_at(film.source, film.spread(_LEAST_S, _MOST_GLIMPSES))
     size = film.source.input_size
     return [
         Change(_first_behind(film, one), reason_of(one.before, one.after, one.mask, size))
@@ -335,7 +331,7 @@ def _first_behind(film: Film, found: _Found) -> int:
     limit = np.clip(_CLEAR * np.abs(after - found.before[around]), _LIVELY, _LEAST_CHANGE)
     limit[~found.mask[around]] = 2 * _LEAST_CHANGE
     first, is_next = int(between[0]), False
-    for frame in film.frames(film.places(between.tolist())):
+    for frame in frames_at(film.source, film.places(between.tolist())):
         if is_next:
             first, is_next = frame.number, False
         away = np.abs(_small_luma(frame)[around].astype(np.float32) - after)

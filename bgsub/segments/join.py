@@ -6,6 +6,7 @@ import csv
 import math
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from fractions import Fraction
 from itertools import chain, islice
@@ -14,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from bgsub.errors import OutputError, cannot_write, is_or_are
+from bgsub.errors import OutputError, is_or_are, writing
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
 from bgsub.pipeline import advice
 from bgsub.pipeline.activity import join_activity, join_heatmaps
 from bgsub.pipeline.inputs import VIDEOS, output_name, output_names
-from bgsub.pipeline.manifest import SCHEMA_VERSION, Stopwatch, load_manifest, peak_memory
+from bgsub.pipeline.manifest import Stopwatch, load_manifest, peak_memory, preamble
 from bgsub.pipeline.objects import given_feedback, object_facts, object_options
 from bgsub.pipeline.outcome import RunResult, commit
 from bgsub.pipeline.results import ResultsDirectory
@@ -30,7 +31,6 @@ from bgsub.tracking.feedback import drop_alike
 from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded
 from bgsub.tracking.tables import read_frames
 from bgsub.tracking.tracker import Observation
-from bgsub.version import __version__
 from bgsub.video.clip import join_arrays, join_pictures, join_videos, link_or_copy
 
 Facts = Mapping[str, Any]
@@ -71,12 +71,8 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
             hints.setdefault(hint, []).append(number)
     peaks = [peak_memory() or 0, *(each["peak_memory_bytes"] or 0 for each in found)]
     facts: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "bgsub_version": __version__,
-        "options": plan.options.to_json(),
-        "seed": plan.options.seed,
+        **preamble("run", plan.options.to_json()),
         "directory": plan.directory,
-        "command": "run",
         **first,
         "input": {**first["input"], **plan.identity},
         "segments": segments,
@@ -212,15 +208,12 @@ _NEAR, _LEAST_NEAR_PX, _LIKE, _SPEED_S = 0.75, 6.0, 3.0, 0.5
 
 def join_errors(parts: Sequence[Path], out: Path) -> None:
     """Write the rows of several errors.csv under one header."""
-    try:
-        with out.open("wb") as target:
-            for path in parts:
-                with path.open("rb") as source:
-                    header = source.readline()
-                    target.write(header if path == parts[0] else b"")
-                    shutil.copyfileobj(source, target)
-    except OSError as error:
-        raise cannot_write(out, error) from error
+    with writing(out), out.open("wb") as target:
+        for path in parts:
+            with path.open("rb") as source:
+                header = source.readline()
+                target.write(header if path == parts[0] else b"")
+                shutil.copyfileobj(source, target)
 
 
 def _distance(tail: Sequence[Observation], seen: Observation) -> float:
@@ -293,7 +286,7 @@ def join_objects(
     `area` is what was looked at; `end_s` is the time of the film's last frame, with objects or not.
     """
     numbers = _TrackNumbers(options.max_gap_s)
-    with ObjectTables(folder, area, options) as tables:
+    with closing(ObjectTables(folder, area, options)) as tables:
         for path in parts:
             frames = read_frames(path)
             early: list[list[Observation]] = []
@@ -348,12 +341,10 @@ def join_segments(
             join_heatmaps(folders, frames, results.stage(""))
         if "model" in options.outputs:
             models = results.stage(MODELS)
-            try:
+            with writing(models):
                 models.mkdir()
                 for number, folder in enumerate(folders, start=1):
                     link_or_copy(folder / "model.npz", models / f"{number:04d}.npz")
-            except OSError as error:
-                raise cannot_write(models, error) from error
     facts["stages_s"] |= watch.seconds
     return commit(results, facts, watch, with_page="report" in options.outputs)
 
@@ -372,12 +363,9 @@ def _join_frames(
             join = join_arrays if Path(name).suffix else join_pictures
             join(parts, results.stage(name))
             continue
-        begins = [float(segment["span"]["first_time_s"]) for segment in facts["segments"]]
-        timed, shown = (
-            list(zip(parts, begins, strict=True)),
-            None if rate is None else Fraction(rate),
-        )
-        join_videos(timed, results.stage(name), title=stem, rate=shown)
+        begins = (float(segment["span"]["first_time_s"]) for segment in facts["segments"])
+        timed = list(zip(parts, begins, strict=True))
+        join_videos(timed, results.stage(name), title=stem, rate=rate and Fraction(rate))
 
 
 def _join_tables(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import BgsubError, InputError, cannot_write
+from bgsub.errors import BgsubError, InputError, writing
 from bgsub.fit.memory import AUTO_FIT_FRAMES
 from bgsub.options import WITHOUT_EFFECT, RunOptions
 from bgsub.pipeline.inputs import needs_fit, needs_still, open_input
@@ -179,10 +179,7 @@ class SegmentPlan:
         return hashlib.sha256(json.dumps(decided, sort_keys=True).encode()).hexdigest()
 
     def segment_options(self, number: int) -> RunOptions:
-        """Return the options with which a segment is an ordinary run.
-
-        What is made of all frames, and what --feedback drops, is made when segments are joined.
-        """
+        """Return the options of a segment's own run; what needs all frames is made by the join."""
         segment, options = self.segments[number - 1], self.options
         outputs = options.outputs - {"plot"}
         if needs_fit(options):
@@ -243,7 +240,7 @@ class SegmentPlan:
         """
         path = out / FOLDER / PLAN
         partial = path.with_name(f".{PLAN}.{platform.node()}.{os.getpid()}")
-        try:
+        with writing(path, "choose another --out"):
             path.parent.mkdir(parents=True, exist_ok=True)
             partial.write_text(json.dumps(self.to_json(), allow_nan=False) + "\n", encoding="utf-8")
             sync(partial)
@@ -255,8 +252,6 @@ class SegmentPlan:
                 partial.replace(path)
             finally:
                 partial.unlink(missing_ok=True)
-        except OSError as error:
-            raise cannot_write(path, error, "choose another --out") from error
         return True
 
 

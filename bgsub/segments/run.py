@@ -283,10 +283,7 @@ def models_in(folder: Path) -> list[Path]:
 
 
 def choose_model(models: list[Path], footage: Footage, options: RunOptions) -> Path:
-    """Choose the model with the lowest median error on frames that are spread over the footage.
-
-    InputError if a model is damaged, or of another size than the footage.
-    """
+    """Choose the model of least median error on some frames; InputError if one does not fit."""
     if len(models) == 1:
         return models[0]
     source = open_input(footage, options, like=load_for(models[0], options))

@@ -37,10 +37,7 @@ class Absorber:
     from that time what they last, so that a passer-by does not make a parked car new. A region of
     the mask whose pixels have been steady for `seconds` is absorbed: from then on these pixels are
     background while they show their colour, until they have shown something else for as long.
-
-    `min_area` are the pixels of the smallest region that is left beside what was absorbed. Each
-    frame takes O(h·w) for the labels of the mask and O(foreground pixels) for the rest, and memory
-    16 bytes a pixel.
+    `min_area` are the pixels of the smallest region that is left beside what was absorbed.
     """
 
     def __init__(self, height: int, width: int, seconds: float, min_area: int = 0) -> None:
@@ -54,11 +51,7 @@ class Absorber:
         self._last = self._drifted = 0.0
 
     def apply(self, mask: Bytes, picture: Bytes, time_s: float) -> Bytes:
-        """Return the mask of the next frame, 0 or 255, without what has come to rest.
-
-        That is the mask itself where nothing is absorbed. The picture is the frame, (h, w) or
-        (h, w, 3); where there is none, the mask, which is steady while it is foreground.
-        """
+        """Return a mask, 0 or 255, without what has come to rest; the picture may be the mask."""
         if self._start is None:
             self._start = self._last = time_s
         now = time_s - self._start
@@ -66,19 +59,14 @@ class Absorber:
         if not cv2.hasNonZero(mask):
             return mask
         y, x = positions(mask)
-        steady = self._remember(y, x, self._smoothed(picture, y, x), now, step)
+        # The mean colours of 3×3 pixels.
+        rows, columns = (slice(max(int(p.min()) - 1, 0), int(p.max()) + 2) for p in (y, x))
+        own = cv2.blur(picture[rows, columns], (3, 3))[y - rows.start, x - columns.start]
+        colors = np.asarray(own if own.ndim == 2 else np.repeat(own[:, None], 3, 1), np.uint8)
+        steady = self._remember(y, x, colors, now, step)
         self._absorb(mask, y, x, steady)
         gone = steady & self._absorbed[y, x]
-        if not gone.any():
-            return mask
-        return self._without(mask, y[gone], x[gone])
-
-    def _smoothed(self, picture: Bytes, y: NDArray[np.intp], x: NDArray[np.intp]) -> Bytes:
-        """Return the mean colours of 3×3 pixels at some places, shape (n, 3)."""
-        rows, columns = (slice(max(int(p.min()) - 1, 0), int(p.max()) + 2) for p in (y, x))
-        part = cv2.blur(picture[rows, columns], (3, 3))
-        own = part[y - rows.start, x - columns.start]
-        return np.asarray(own if own.ndim == 2 else np.repeat(own[:, None], 3, axis=1))
+        return self._without(mask, y[gone], x[gone]) if gone.any() else mask
 
     def _remember(
         self, y: NDArray[np.intp], x: NDArray[np.intp], colors: Bytes, now: float, step: float
@@ -128,7 +116,6 @@ class Absorber:
         near[y, x] = 255
         around = cv2.dilate(near, np.ones((reach, reach), np.uint8))
         rest = np.where(around > 0, opened, rest).astype(np.uint8)
-        count, labels, stats, _ = cv2.connectedComponentsWithStats(rest, connectivity=8)
+        _, labels, stats, _ = cv2.connectedComponentsWithStats(rest, connectivity=8)
         small = stats[:, cv2.CC_STAT_AREA] < self._least
-        small[0] = False
-        return np.where(small[labels], 0, rest).astype(np.uint8) if count > 1 else rest
+        return np.where(small[labels], 0, rest).astype(np.uint8)

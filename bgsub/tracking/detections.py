@@ -62,10 +62,8 @@ def find_detections(
 
     Of the mask 0 is background and anything else foreground. The `picture` is for colours; `luma`
     and `background`, BGR or grey, for signs. Scores are probabilities of which 255 is 1; of 16 bits
-    they are multiples of a threshold: `score_level` is one, where the probability is a half.
-
-    O(h·w) to follow the outlines, and the area of each region's box for its area, centroid and
-    score. Colour and sign of a large region are those of some of its rows.
+    they are multiples of a threshold: `score_level` is one, where the probability is a half. Colour
+    and sign of a large region are those of some of its rows.
     """
     outlines, tree = _outlines(mask, cv2.RETR_CCOMP)
     outer = [i for i in range(len(outlines)) if tree[0, i, _PARENT] < 0]
@@ -76,9 +74,12 @@ def find_detections(
     left, top = min(x for x, _, _ in regions), min(y for _, y, _ in regions)
     found = []
     for x, y, inside in reversed(regions):  # from top to bottom
-        area, cx, cy = _moments(inside, x - left, y - top)
+        moments = cv2.moments(inside, binaryImage=True)
+        area = round(moments["m00"])
         if area < min_area or (max_area is not None and area > max_area):
             continue
+        cx = (round(moments["m10"]) + area * (x - left)) / area + 0.5
+        cy = (round(moments["m01"]) + area * (y - top)) / area + 0.5
         height, width = inside.shape
         part = (slice(y, y + height), slice(x, x + width))
         rows = slice(None, None, max(1, min(area // _ENOUGH, height // _LEAST_ROWS)))
@@ -135,15 +136,6 @@ def _outlines(mask: Bytes, mode: int) -> tuple[Sequence[cv2.typing.MatLike], Any
     if not part.size:
         return [], None
     return cv2.findContours(part, mode, cv2.CHAIN_APPROX_SIMPLE, offset=(x, y))
-
-
-def _moments(inside: Bytes, x: int, y: int) -> tuple[int, float, float]:
-    """Return the area and the centroid of a region whose box begins at x and y."""
-    moments = cv2.moments(inside, binaryImage=True)
-    area = round(moments["m00"])
-    cx = (round(moments["m10"]) + area * x) / area + 0.5
-    cy = (round(moments["m01"]) + area * y) / area + 0.5
-    return area, cx, cy
 
 
 def _region(mask: Bytes, outline: cv2.typing.MatLike, *, has_holes: bool) -> tuple[int, int, Bytes]:

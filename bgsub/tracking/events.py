@@ -186,10 +186,9 @@ def event_row(event: SceneEvent) -> list[Any]:
 class EventFilter:
     """Which objects make an event, and which events are listed.
 
-    Areas of objects are in pixels, `min_length` is in frames; events with at most `merge_gap_s`
-    between them become one. Objects whose centre is outside of `region`, or where `ignored` is
-    true, shape (h, w), do not count. An event is a time in which anything is in sight, one track,
-    or a stay in one of `regions`.
+    Areas are in pixels, `min_length` in frames. Objects whose centre is outside of `region`, or
+    where `ignored` is true, (h, w), do not count. An event is a time in which anything is in sight,
+    one track, or a stay in one of `regions`.
     """
 
     min_area: float | None = None
@@ -210,16 +209,14 @@ class EventFilter:
         if self.ignored is None:
             return True
         height, width = self.ignored.shape
-        row, column = min(int(seen.cy), height - 1), min(int(seen.cx), width - 1)
-        return not self.ignored[row, column]
+        return not self.ignored[min(int(seen.cy), height - 1), min(int(seen.cx), width - 1)]
 
     def events(
         self, objects: Iterable[Observation], frames: Sequence[Event] = ()
     ) -> list[SceneEvent]:
-        """Form events of the objects that count, and join them with those of whole frames.
+        """Form events of the objects that count, in order of time, and join those of whole frames.
 
-        The objects are in order of time, as objects.csv holds them. Events of whole frames have no
-        place or track, and are left out where these are chosen; one by track has its number.
+        These have no place or track, and are left out where such are chosen.
         """
         plain = replace(self, by="event")
         found: list[SceneEvent] = []

@@ -13,6 +13,7 @@ import math
 import operator
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,8 @@ _NEAR = 0.5  # sizes of an example's place, and of its largest box, by which its
 class Example:
     """A track that is no object, in pixels of pictures of a width and height, `size`.
 
-    `place` is around all its centres, `box` its largest width and height; `area` and `shape` are
-    the least and largest area, and width over height; `signs` those of a tenth of its observations
-    and more.
+    `place` is around its centres, `box` its largest width and height; `area` and `shape` least and
+    largest area, and width over height; `signs` those of a tenth of its observations and more.
     """
 
     name: str
@@ -228,7 +228,7 @@ def drop_alike(
     everything = folder / "objects-all.csv"
     (folder / "objects.csv").replace(everything)
     try:
-        with ObjectTables(folder, area, options) as tables:
+        with closing(ObjectTables(folder, area, options)) as tables:
             for frame in read_frames(everything):
                 tables.add([seen for seen in frame if seen.track not in dropped])
             return tables.finish(frame_events, end_s)

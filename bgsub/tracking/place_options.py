@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import Literal
 
 from bgsub.errors import UsageError
@@ -14,7 +13,6 @@ _events = functools.partial(option, "Events")
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class PlaceOptions(Declared):
     """Which objects count by their size and place; UsageError for a value out of range."""
 
@@ -28,10 +26,7 @@ class PlaceOptions(Declared):
         None, File(), "File of named regions, as for bgsub run.", metavar="JSON"
     )
     region: str | None = _events(
-        None,
-        Text(),
-        "Count only objects in the region of this name in --regions.",
-        metavar="NAME",
+        None, Text(), "Count only objects in the region of this name in --regions.", metavar="NAME"
     )
     ignore: str | None = _events(
         None,
@@ -48,7 +43,6 @@ class PlaceOptions(Declared):
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
 class ListingOptions(Declared):
     """Which of the events that a run has found are listed, cut, exported or shown."""
 
@@ -60,9 +54,7 @@ class ListingOptions(Declared):
     )
     min_length: int = _events(1, Integer(1), "Leave out events of fewer than N frames.")
     merge_gap: float = _events(
-        1.0,
-        Duration(zero=True),
-        "Join events with at most this time between them.",
+        1.0, Duration(zero=True), "Join events with at most this time between them."
     )
     by: Literal["event", "track", "region"] = _events(
         "event",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,25 +38,15 @@ class View:
         """Pixels of the input for one of a mask, across and down."""
         return self.region[2] / self.mask_size[0], self.region[3] / self.mask_size[1]
 
-    @property
-    def moves_nothing(self) -> bool:
-        """Whether pixels of masks are those of the pictures, from the upper left corner on."""
-        return self.region == (0, 0, *self.mask_size)
-
     def on_mask(self, seen: Observation) -> Observation:
         """Move the box of an object from the input's picture back into the mask."""
-        if self.moves_nothing:
-            return seen
         (x0, y0), (across, down) = self.region[:2], self.scale
         x, y, width, height = seen.box
-        return replace(
-            seen, box=((x - x0) / across, (y - y0) / down, width / across, height / down)
-        )
+        box = ((x - x0) / across, (y - y0) / down, width / across, height / down)
+        return replace(seen, box=box)
 
     def place(self, seen: Observation) -> Observation:
         """Move an object from the mask into the input's picture."""
-        if self.moves_nothing:
-            return seen
         (x0, y0), (across, down) = self.region[:2], self.scale
         x, y, width, height = seen.box
         box = (x0 + across * x, y0 + down * y, across * width, down * height)
@@ -66,11 +56,10 @@ class View:
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectOptions:
-    """What counts as an object, and for how long.
+    """What counts as an object, by its area in pixels of the input, and for how long.
 
-    Areas are in pixels of the input. Without `min_area` there is no limit, but small things make
-    events only where they move or stay. An object must have been seen in `min_track` frames, and
-    may be missed for `max_gap_s` and keep its number.
+    Without `min_area` small things make events only where they move or stay. An object must have
+    been seen in `min_track` frames, and may be missed for `max_gap_s` and keep its number.
     """
 
     min_area: int | None = None
@@ -141,19 +130,9 @@ class ObjectTables:
         """Close the file that is being written, without finishing it."""
         self._file.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 class ObjectRecorder:
-    """Follow the objects of a film and write their tables into a folder as the frames come.
-
-    A context manager; `finish` ends it. `rate` is the frames a second, or their mean, and `end_s`
-    the time of the latest frame.
-    """
+    """Follow the objects of a film of a `rate` and write their tables as the frames come."""
 
     def __init__(
         self, folder: Path, view: View, *, rate: float, options: ObjectOptions | None = None
@@ -169,12 +148,6 @@ class ObjectRecorder:
         )
         self._tables = ObjectTables(folder, view.region, options)
         self.close = self._tables.close
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def detect(
         self,
@@ -207,8 +180,8 @@ class ObjectRecorder:
 
     def _record(self, followed: Followed) -> list[list[Observation]]:
         for frame in followed.settled:
-            self._tables.add([self.view.place(seen) for seen in frame])
-        return [[self.view.place(seen) for seen in frame] for frame in followed.shown]
+            self._tables.add(list(map(self.view.place, frame)))
+        return [list(map(self.view.place, frame)) for frame in followed.shown]
 
     def end_tracks(self) -> list[list[Observation]]:
         """End all tracks, and return the objects of the frames that were not shown."""

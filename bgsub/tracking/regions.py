@@ -163,11 +163,11 @@ class RegionCounter:
 
     def end(self, time_s: float) -> None:
         """Let those leave who have not been seen for long at a time, that of the video's end."""
-        gone = [t for t, (seen_s, _) in self._places.items() if time_s - seen_s > self._gap]
-        for track in gone:
-            del self._places[track]
-            for name in self._inside.pop(track):
-                self._visits[name, "region"].exits += 1
+        for track, (seen_s, _) in list(self._places.items()):
+            if time_s - seen_s > self._gap:
+                del self._places[track]
+                for name in self._inside.pop(track):
+                    self._visits[name, "region"].exits += 1
 
     def write(self, path: Path) -> None:
         """Write regions.csv; whoever is in a region at the end has not left it."""

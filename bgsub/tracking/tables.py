@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from bgsub.errors import InputError
-from bgsub.runtime.files import write_rows
+from bgsub.runtime.files import open_csv, write_rows
 from bgsub.tracking.detections import Box
 from bgsub.tracking.events import SceneEvent, converted, read_events
 from bgsub.tracking.tracker import Observation
@@ -82,11 +82,7 @@ class Track:
 
 
 class TrackRecorder:
-    """Collect what a track is summed up from; memory does not grow with its length.
-
-    `region` is x, y, width and height of what was looked at: the picture, or what --roi keeps;
-    `last` is the object as it was seen last.
-    """
+    """Collect what a track in a region is summed up from; memory does not grow with its length."""
 
     def __init__(self, first: Observation, region: tuple[int, int, int, int]) -> None:
         self._region = region
@@ -222,11 +218,9 @@ def read_objects(path: Path) -> Iterator[Observation]:
 
 
 def read_frames(path: Path) -> Iterator[list[Observation]]:
-    """Read the objects of one frame after the other from objects.csv.
+    """Read the objects of one frame after the other from objects.csv; InputError names the line.
 
-    Objects have merged where they share the area and the sign of a region, and lie no farther apart
-    than a square of that area is wide. Raises InputError, which names the line, if it is no
-    objects.csv.
+    Objects have merged that share area and sign, and lie no farther apart than √area.
     """
     for _, group in groupby(_read_rows(path), lambda seen: seen.frame):
         frame = list(group)
@@ -273,19 +267,14 @@ def read_tracks(path: Path) -> Iterator[Track]:
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            missing = [name for name in columns if name not in (reader.fieldnames or [])]
-            if missing:
-                message = f"{path}: has no column {missing[0]!r}, so it is no {path.name} of bgsub"
-                raise InputError(message)
-            for row in reader:
-                yield reader.line_num, row
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: is not a CSV text file ({error})") from error
+    with open_csv(path, "is not a CSV text file") as file:
+        reader = csv.DictReader(file, strict=True)
+        missing = [name for name in columns if name not in (reader.fieldnames or [])]
+        if missing:
+            message = f"{path}: has no column {missing[0]!r}, so it is no {path.name} of bgsub"
+            raise InputError(message)
+        for row in reader:
+            yield reader.line_num, row
 
 
 def _plain(value: float) -> str:

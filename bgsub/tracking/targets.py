@@ -50,21 +50,16 @@ areas and grey levels between colours."""
 
 
 class Motion:
-    """Centre and velocity of an object by a Kalman filter.
+    """Centre and velocity of an object by a Kalman filter; `size` scales both noises, in pixels.
 
     The state of an axis is (p, v) with the covariance [[a, b], [b, c]], which both axes share.
-    `x`, `y` are the first measured centre and `size` the scale of both noises, in pixels.
     """
 
     def __init__(self, x: float, y: float, size: float) -> None:
         self.x, self.y = x, y
         self.vx = self.vy = 0.0
         # Of the velocity nothing is known but that objects rarely move by their own size a frame.
-        self._a, self._b, self._c = self._noise(size), 0.0, (0.5 * size) ** 2 + 1.0
-
-    @staticmethod
-    def _noise(size: float) -> float:
-        return (_MEASURED * size + _LEAST) ** 2
+        self._a, self._b, self._c = (_MEASURED * size + _LEAST) ** 2, 0.0, (size / 2) ** 2 + 1.0
 
     @property
     def spread(self) -> float:
@@ -82,7 +77,7 @@ class Motion:
 
     def correct(self, x: float, y: float, size: float, trust: float = 1.0) -> None:
         """Take in a measured centre; `trust` below 1 makes its noise larger."""
-        total = self._a + self._noise(size) / max(trust, 1e-3) ** 2
+        total = self._a + (_MEASURED * size + _LEAST) ** 2 / max(trust, 1e-3) ** 2
         gain_p, gain_v = self._a / total, self._b / total
         off_x, off_y = x - self.x, y - self.y
         self.x += gain_p * off_x
@@ -107,9 +102,7 @@ class Appearance:
     ) -> tuple[float, float, float] | None:
         """Find the object at most `reach` pixels from a place, in a region of a box.
 
-        Returns the centre of its box, and how alike the place is, from 0 to 1; None where no place
-        shows it, because something is before it. O(patch · places), the patch being reduced to
-        40,000 pixels at most.
+        Returns the centre of its box, and how alike it is, from 0 to 1; None if something hides it.
         """
         height, width = self._inside.shape
         across = _places(center[0], width, reach, within[::2], picture.shape[1])
@@ -143,8 +136,8 @@ def _places(center: float, side: int, reach: float, within: tuple[float, ...], m
 def _least_squares(window: Bytes, patch: Bytes, inside: Bytes) -> tuple[float, tuple[int, int]]:
     """Find where a patch differs least from a window; the sum of squares, and x and y there.
 
-    Σ(w − p)² = Σw² − 2Σwp + Σp² over the pixels inside; `cv2.matchTemplate` with a mask takes more
-    than twice the time. Of colours the channel is compared in which the object stands out most.
+    Of colours in the channel in which it stands out most. Σ(w − p)² = Σw² − 2Σwp + Σp² inside;
+    `cv2.matchTemplate` with a mask takes more than twice the time.
     """
     one, two = window, patch
     if window.ndim == 3:
@@ -164,11 +157,11 @@ def _least_squares(window: Bytes, patch: Bytes, inside: Bytes) -> tuple[float, t
 class Target:
     """An object that is being followed.
 
-    Its usual size is that of a part where the border of the picture cut it when it was last seen
-    alone (`is_cut`). `alone` counts the frames in which it had a region to itself, `hidden` those
-    in a row in which its looks were not found. The last fields are the evidence that it is an
-    object: where and when it was first seen, its largest area and highest probability, and whether
-    it touched the border. One that turns out to be a part of another has `joined` it.
+    Its usual size is that of a part where the border cut it when it was last seen alone (`is_cut`).
+    `alone` counts the frames in which it had a region to itself, `hidden` those in a row in which
+    its looks were not found. The last fields are the evidence that it is an object: where and when
+    it was first seen, its largest area and highest probability, whether it touched the border. A
+    part of another has `joined` it.
     """
 
     motion: Motion
@@ -234,12 +227,11 @@ class Target:
 
 
 def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | None) -> list[Box]:
-    """Find objects that have merged within the region that they share.
+    """Find objects that have merged within the region that they share, by their looks or motion.
 
-    Each is where its looks or its motion say. Of two, one whose looks are not found does not lie
-    over the other while enough of the region is left beside that. Tiny ones that look alike part
-    the region among them. One that was cut by the border when it was seen alone has no known size:
-    it is what the others leave of the region.
+    Of two, one whose looks are not found does not lie over the other while enough of the region is
+    left beside that. Tiny ones that look alike part the region among them. One that was cut by the
+    border when it was seen alone has no known size: it is what the others leave of the region.
     """
     distinct = [_is_distinct(track, tracks) for track in tracks]
     boxes = [
@@ -372,11 +364,10 @@ def pairing_costs(tracks: Sequence[Target], detections: Sequence[Detection]) -> 
 
 
 def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Pair rows with columns at the least sum of costs; return the pairs in order of the rows.
+    """Pair rows with columns at the least sum of costs, in order of the rows; none costs `ALONE`.
 
-    A row without a column costs `ALONE`, and pairs of as much or more are never made. Were as many
-    pairs made as can be, a newcomer in a region could push the object that is there on to the next
-    one's place, and that one to another's.
+    Were as many pairs made as can be, a newcomer in a region could push the object that is there on
+    to the next one's place, and that one to another's.
     """
     allowed = costs < ALONE
     is_sole = allowed & (allowed.sum(axis=1, keepdims=True) == 1) & (allowed.sum(axis=0) == 1)

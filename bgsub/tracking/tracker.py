@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,15 +103,10 @@ class Observation:
 
 
 class _Row(NamedTuple):
-    """A track in a frame."""
+    """A track in a frame, and what is seen of it."""
 
     track: Target
-    box: Box
-    cx: float
-    cy: float
-    area: float
-    score: float
-    sign: Sign
+    seen: Detection
     merged: bool
 
 
@@ -150,8 +145,6 @@ class Tracker:
     `size` is width and height of the picture: who walks out of it has left. `rate`, frames a
     second, is the unit of time of the motion. An object may be missed for `max_gap_s` and keep its
     number; with `takes_all` everything that was seen in `min_track` frames is one.
-
-    Each frame: O(m·n) for m tracks and n detections, O(max(m, n)³) where they contest each other.
 
     The score is s·h / (1 + exp(-z)), where s and h fall with a small area and with few frames, and
     z = 2·logit(p) + log₂(usual area / area of the region) - 5·overlap + 6·(share of its frames in
@@ -198,8 +191,8 @@ class Tracker:
             self._link(largest, step, now, picture)
             self._join_parts(now)
             for row in now.rows:
-                if not row.track.ended:
-                    self._confirm(row.track, time_s)
+                if self._is_confirmed(row.track, time_s):
+                    self._number(row.track)
         self._pending.append(now)
         return self._decided()
 
@@ -282,9 +275,7 @@ class Tracker:
         """Return those of a region's tracks that can be there.
 
         In a region no larger than one of them the others are hidden behind it, or gone: they are
-        missed. Which one has the region alone is decided anew in every frame, so the one that has
-        it now is not seen for certain. In one that is far larger than all of them they were pieces
-        of what is there, which is the one that was known first.
+        missed. In one that is far larger than all of them they were pieces of what was known first.
         """
         if len(tracks) > 1 and region.area > _GROWN * sum(track.area for track in tracks):
             first, *pieces = sorted(tracks, key=_seniority)
@@ -314,8 +305,9 @@ class Tracker:
         if len(tracks) > 1:
             boxes = find_shares(tracks, detection, picture)
             for track, box in zip(tracks, boxes, strict=True):
-                (cx, cy), area, score = center(box), detection.area, detection.score
-                now.rows.append(_Row(track, box, cx, cy, area, score, detection.sign, merged=True))
+                cx, cy = center(box)
+                part = replace(detection, box=box, cx=cx, cy=cy, inside=None)
+                now.rows.append(_Row(track, part, merged=True))
             return
         (track,), box = tracks, detection.box
         track.motion.correct(*center(box), track.size)
@@ -330,9 +322,7 @@ class Tracker:
         track.largest = max(track.largest, seen.area)
         track.best = max(track.best, 1.0 if math.isnan(seen.score) else seen.score)
         track.met_border |= self._is_at_border(seen.box, _BORDER_PIXELS)
-        now.rows.append(
-            _Row(track, seen.box, seen.cx, seen.cy, seen.area, seen.score, seen.sign, merged=False)
-        )
+        now.rows.append(_Row(track, replace(seen, inside=None), merged=False))
 
     def _is_at_border(self, box: Box, near: float = 0) -> bool:
         right, bottom = self._width - box[0] - box[2], self._height - box[1] - box[3]
@@ -345,8 +335,7 @@ class Tracker:
             is_outside = not (0 <= x < self._width and 0 <= y < self._height)
             patience = 2 if track.hits < self._min_track else _FORGOTTEN_FRAMES
             is_fleeting = not track.number and track.missed > patience
-            if track.missed > self._max_gap or is_outside or is_fleeting:
-                track.ended = True
+            track.ended = track.missed > self._max_gap or is_outside or is_fleeting
         self._tracks = [track for track in self._tracks if not track.ended]
 
     def _begin(self, detection: Detection, now: _Frame) -> None:
@@ -363,7 +352,7 @@ class Tracker:
         rows = [row for row in now.rows if not row.merged]
         if len(rows) > _MOST_PARTS:
             return
-        stacked = [(rows[i], rows[j]) for i, j in _stacked([row.box for row in rows])]
+        stacked = [(rows[i], rows[j]) for i, j in _stacked([row.seen.box for row in rows])]
         near = {(upper.track, lower.track) for upper, lower in stacked}
         present = {row.track for row in rows}
         for key in list(self._pairs):
@@ -372,13 +361,13 @@ class Tracker:
                 del self._pairs[key]
         for upper, lower in stacked:
             key = upper.track, lower.track
-            (x, y), (x_below, y_below) = center(upper.box), center(lower.box)
+            (x, y), (x_below, y_below) = center(upper.seen.box), center(lower.seen.box)
             off, middle = (x_below - x, y_below - y), ((x + x_below) / 2, (y + y_below) / 2)
             pair = self._pairs.setdefault(key, _Pair(middle, off, off))
             pair.low = min(pair.low[0], off[0]), min(pair.low[1], off[1])
             pair.high = max(pair.high[0], off[0]), max(pair.high[1], off[1])
             pair.frames += 1
-            box = surround([upper.box, lower.box])
+            box = surround([upper.seen.box, lower.seen.box])
             way = abs(middle[0] - pair.at[0]), abs(middle[1] - pair.at[1])
             varied = max(high - low for high, low in zip(pair.high, pair.low, strict=True))
             if varied > max(_STEADY * box[3], 3.0):
@@ -393,28 +382,24 @@ class Tracker:
         whole, part = sorted((one.track, two.track), key=_seniority)
         whole.motion.x, whole.motion.y = center(box)
         whole.width, whole.height = box[2:]
-        whole.area = one.area + two.area
+        whole.area = one.seen.area + two.seen.area
         whole.largest = max(whole.largest, whole.area)
         whole.looks = None
         part.joined, part.ended = whole, True
         self._tracks.remove(part)
 
-    def _confirm(self, track: Target, now_s: float) -> None:
-        """Number a tentative track if it has shown to be an object."""
-        if track.number or track.hits < self._min_track:
-            return
-        if track.hits < _PATIENCE_FRAMES and any(track in pair for pair in self._pairs):
-            return
-        if self._takes_all or self._is_object(track, now_s):
-            self._number(track)
-
     def _number(self, track: Target) -> None:
         self._numbers += 1
         track.number = self._numbers
 
-    def _is_object(self, track: Target, now_s: float) -> bool:
-        if track.best < _CLEAR:
+    def _is_confirmed(self, track: Target, now_s: float) -> bool:
+        """Return whether a tentative track has just shown to be an object."""
+        if track.ended or track.number or track.hits < self._min_track:
             return False
+        if track.hits < _PATIENCE_FRAMES and any(track in pair for pair in self._pairs):
+            return False
+        if self._takes_all or track.best < _CLEAR:
+            return self._takes_all
         way = math.dist(track.first, (track.motion.x, track.motion.y)) / max(track.size, 1.0)
         if track.largest < self._small:
             lasting = SMALL_LASTING_S * (1 if track.best >= _CERTAIN else _WEAKER)
@@ -461,43 +446,32 @@ class Tracker:
         whole = [_whole(objects[number]) for number in sorted(objects)]
         common = [0.0] * len(whole)
         if len(whole) > 1:
-            boxes = np.array([row.box for row in whole])
+            boxes = np.array([row.seen.box for row in whole])
             shares = covered(boxes[:, None], boxes[None])
             np.fill_diagonal(shares, 0)
             common = np.maximum(shares, shares.T).max(axis=0).tolist()
         found = []
-        for row, part in zip(whole, common, strict=True):
-            x, y, width, height = row.box
+        for (track, seen, merged), part in zip(whole, common, strict=True):
+            x, y, width, height = seen.box
             box = (float(x), float(y), float(width), float(height))
-            kept = (row.cx, row.cy, float(row.area), self._score(row, part), row.sign, row.merged)
-            number, first_s = row.track.number, row.track.first_s
-            found.append(Observation(frame.number, frame.time_s, number, box, *kept, first_s))
+            kept = (seen.cx, seen.cy, float(seen.area), self._score(track, seen, part), seen.sign)
+            about = frame.number, frame.time_s, track.number, box, *kept
+            found.append(Observation(*about, merged, track.first_s))
         return found
 
-    def _score(self, row: _Row, common: float) -> float:
-        """Compute the probability that a row is an object, whose box shares this with another."""
-        track = row.track
-        p = min(max(1.0 if math.isnan(row.score) else row.score, 0.5), _SUREST)
-        share = min(max(math.log2(max(track.area, 1.0) / row.area), -4.0), 1.0)
+    def _score(self, track: Target, seen: Detection, common: float) -> float:
+        """Compute the probability that this is an object, whose box shares so much with another."""
+        p = min(max(1.0 if math.isnan(seen.score) else seen.score, 0.5), _SUREST)
+        share = min(max(math.log2(max(track.area, 1.0) / seen.area), -4.0), 1.0)
         odds = 2 * math.log(p / (1 - p)) + share - 5 * common + 6 * track.alone / track.hits - 9
-        size = row.area / (row.area + self._small / _SURE_PART)
+        size = seen.area / (seen.area + self._small / _SURE_PART)
         return size * track.hits / (track.hits + _SURE_FRAMES) / (1 + math.exp(-odds))
 
 
 def _whole(rows: list[_Row]) -> _Row:
     """Return the row of an object whose parts these are."""
-    first = rows[0]
-    if len(rows) == 1 and first.track.joined is None:
-        return first
-    area = sum(row.area for row in rows)
-    cx, cy, score = (
-        sum(row.area * value for row, value in zip(rows, values, strict=True)) / area
-        for values in zip(*((row.cx, row.cy, row.score) for row in rows), strict=True)
-    )
-    sign: Sign = first.sign if all(row.sign == first.sign for row in rows) else "mixed"
-    merged = any(row.merged for row in rows)
-    box = surround(row.box for row in rows)
-    return _Row(first.track.identity, box, cx, cy, area, score, sign, merged)
+    seen = join([row.seen for row in rows])
+    return _Row(rows[0].track.identity, seen, merged=any(row.merged for row in rows))
 
 
 def _seniority(track: Target) -> tuple[float, int]:

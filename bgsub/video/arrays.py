@@ -9,7 +9,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
@@ -80,8 +80,8 @@ class ArrayHeader(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-class ArrayArchive(Mapping[str, NDArray[Any]]):
-    """The arrays of a .npz file by name, each read when it is asked for. A context manager.
+class ArrayArchive(Mapping[str, NDArray[Any]], AbstractContextManager["ArrayArchive"]):
+    """The arrays of a .npz file by name, each read when it is asked for.
 
     ArrayFileError for what is damaged, no array, or of Python objects, which are never loaded.
     """
@@ -91,9 +91,6 @@ class ArrayArchive(Mapping[str, NDArray[Any]]):
             self._zip = zipfile.ZipFile(path)
         self._path = path
         self.names = [name.removesuffix(".npy") for name in self._zip.namelist()]
-
-    def __enter__(self) -> ArrayArchive:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._zip.close()

@@ -157,11 +157,10 @@ class FrameSource(ABC):
         self,
         native_size: tuple[int, int],
         kind: LayoutKind,
-        *,
-        orientation: Orientation | None = None,
         matrix: Matrix = "bt601",
+        turn: Orientation | None = None,
     ) -> None:
-        own, turn = self.options, orientation or Orientation()
+        own, turn = self.options, turn or Orientation()
         self.geometry = Geometry.plan(native_size, turn, own.roi, own.scale, self.name)
         self.layout = self.geometry.layout(
             kind, matrix, own.color, exact_color=own.exact_color, with_chroma=own.with_chroma
@@ -175,10 +174,7 @@ class FrameSource(ABC):
         return self.frames_into(None)
 
     def frames_into(self, room: Callable[[], Bytes] | None) -> Iterator[Frame]:
-        """Iterate as usual, but let each frame be stored where `room` says, to spare a copy.
-
-        Nothing is stored there for a frame that turns out to be bad.
-        """
+        """Iterate, storing each good frame where `room` says, to spare a copy."""
         picker, on_bad_frame = Picker(self.options.selection), self.options.on_bad_frame
         self._late_doubts = []
         bad: list[BadFrame] = []

@@ -183,30 +183,27 @@ def join_videos(
     kind: sinks.VideoKind = "mkv" if out.suffix == ".mkv" else "mp4"
     clock = sinks.FrameClock(rate, kind)
     count, last = 0, -1
-    try:
-        with sinks.open_container(out, kind, title=title) as target:
-            own: Any = None
-            for path, begin_s in parts:
-                begin = clock.tick(begin_s) * clock.time_base
-                with pyav.open_input(path.absolute()) as container:
-                    stream = container.streams.video[0]
-                    own = own or target.add_stream_from_template(stream)
-                    ours, theirs = own.codec_context, stream.codec_context
-                    if any(getattr(ours, name) != getattr(theirs, name) for name in _ENCODED):
-                        message = f"{path}: was encoded in another way than the segments before it"
-                        advice = "run all of them with one version of bgsub and of PyAV"
-                        raise OutputError(f"{message}; {advice}")
-                    shift = max(round(begin / Fraction(stream.time_base or 1)), last + 1)
-                    for packet in container.demux(stream):
-                        if not packet.size or packet.dts is None:
-                            continue
-                        last = shift + int(packet.pts or 0)
-                        packet.pts, packet.dts = last, shift + int(packet.dts or 0)
-                        packet.stream = own
-                        target.mux(packet)
-                        count += 1
-    except (av.FFmpegError, OSError, IndexError) as error:
-        raise sinks.output_error(out, error) from error
+    with sinks.writing_to(out, IndexError), sinks.open_container(out, kind, title=title) as target:
+        own: Any = None
+        for path, begin_s in parts:
+            begin = clock.tick(begin_s) * clock.time_base
+            with pyav.open_input(path.absolute()) as container:
+                stream = container.streams.video[0]
+                own = own or target.add_stream_from_template(stream)
+                ours, theirs = own.codec_context, stream.codec_context
+                if any(getattr(ours, name) != getattr(theirs, name) for name in _ENCODED):
+                    message = f"{path}: was encoded in another way than the segments before it"
+                    advice = "run all of them with one version of bgsub and of PyAV"
+                    raise OutputError(f"{message}; {advice}")
+                shift = max(round(begin / Fraction(stream.time_base or 1)), last + 1)
+                for packet in container.demux(stream):
+                    if not packet.size or packet.dts is None:
+                        continue
+                    last = shift + int(packet.pts or 0)
+                    packet.pts, packet.dts = last, shift + int(packet.dts or 0)
+                    packet.stream = own
+                    target.mux(packet)
+                    count += 1
     sinks.check_count(out, sinks.count_frames(out), count)
     return count
 
@@ -214,14 +211,12 @@ def join_videos(
 def join_pictures(folders: Sequence[Path], out: Path) -> int:
     """Number the pictures of several folders through in one; return how many, or OutputError."""
     count = 0
-    try:
+    with sinks.writing_to(out):
         out.mkdir(exist_ok=True)
         for folder in folders:
             for number in range(1, sum(1 for _ in folder.iterdir()) + 1):
                 count += 1
                 link_or_copy(folder / f"{number:06d}.png", out / f"{count:06d}.png")
-    except OSError as error:
-        raise sinks.output_error(out, error) from error
     return count
 
 
@@ -231,21 +226,12 @@ def join_arrays(folders: Sequence[Path], out: Path) -> int:
 
     parts = [zarr.open_array(store=str(folder), mode="r", zarr_format=2) for folder in folders]
     first = parts[0]
-    try:
-        target = zarr.create_array(
-            store=str(out),
-            shape=(0, *first.shape[1:]),
-            chunks=first.chunks,
-            dtype=first.dtype,
-            zarr_format=2,
-            attributes=dict(first.attrs),
-            config={"write_empty_chunks": True},
-        )
+    with sinks.writing_to(out):
+        size, chunk = first.shape[1:], first.chunks[0]
+        target = sinks.begin_zarr(out, size, first.dtype, chunk, dict(first.attrs))
         for part in parts:
-            for start in range(0, part.shape[0], first.chunks[0]):
-                target.append(np.asarray(part[start : start + first.chunks[0]]))
-    except OSError as error:
-        raise sinks.output_error(out, error) from error
+            for start in range(0, part.shape[0], chunk):
+                target.append(np.asarray(part[start : start + chunk]))
     return int(target.shape[0])
 
 

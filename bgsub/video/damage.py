@@ -30,6 +30,9 @@ from bgsub.video.film_index import GAP_STEPS, RESTART_S, Entry, FilmHeader, Pace
 
 # Packets that are decoded to see whether a film departs from the standard, which is no damage.
 _PROBED = 40
+# A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example);
+# but in AV1 a few bytes show a picture that was sent before.
+_LEAST_PACKET, _SHORT_CODECS = 8, {"libdav1d", "libaom-av1", "av1"}
 # More packets for each frame than this are not one frame each (fields, for example).
 _PACKETS_A_FRAME = 1.6
 # Share of a step within which two frames have the same time.
@@ -58,10 +61,7 @@ _WITH_CHECKSUMS = frozenset({"ffv1", "png", "apng"})
 
 
 def unseen_damage(codec: str, *, has_sums: bool) -> str:
-    """Return whether damage to the frames of a codec can go unseen; empty if it cannot.
-
-    Packets of FFV1 may have checksums or not (`has_sums`).
-    """
+    """Return whether damage can go unseen, empty if not; FFV1 may have checksums (`has_sums`)."""
     if codec in _WITHOUT_CHECKS or (codec == "ffv1" and not has_sums):
         return "cannot be seen"
     return "" if codec in _WITH_CHECKSUMS else "may go unseen"
@@ -120,7 +120,8 @@ class Tally:
         """Count a packet; pictures are counted from the first key frame on."""
         self.packets += 1
         self.is_incomplete |= packet.is_corrupt
-        if packet.is_discard or not pyav.is_picture(self.codec, packet.size):
+        least = 1 if self.codec in _SHORT_CODECS else _LEAST_PACKET
+        if packet.is_discard or packet.size < least:
             return
         self.pictures += bool(packet.is_keyframe or self.pictures)
         stamp_s = pyav.seconds(packet.pts, packet.time_base)

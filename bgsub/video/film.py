@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager
-from functools import partial
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cached_property, partial
 from pathlib import Path
 
 from av.container import InputContainer
+from av.error import ArgumentError, FFmpegError
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
@@ -45,7 +46,6 @@ class VideoFileSource(FrameSource):
         self._file = path
         self._entry: film_index.Entry | None = None
         self._is_damaged = False
-        self._times: film_index.PacketTimes | None = None
         self._plan_of_packets: film_index.DecodingPlan | None = None
         with self.opened() as (container, stream):
             self._header = header = film_index.FilmHeader(container, stream)
@@ -54,20 +54,16 @@ class VideoFileSource(FrameSource):
         self.input_frames, self.duration_s = header.frames, header.duration_s
         self.pixel_format = frame.format.name
         self._native_size = (frame.width, frame.height)
-        self._plan(
-            self._native_size,
-            pyav.native_kind(frame),
-            orientation=pyav.orientation(frame),
-            matrix=pyav.matrix(frame),
-        )
+        self._plan(self._native_size, *pyav.native_kind(frame), pyav.orientation(frame))
         self._maker = pyav.PictureMaker(self.layout)
         self._is_selective = (
             (options.selection.start is not None or options.selection.every is not None)
             and header.step_s is not None
             and not header.has_decoding_times
         )
-        self._has_sums = header.codec == "ffv1" and damage.has_checksums(packet)
-        self.unseen_damage = damage.unseen_damage(self.codec, has_sums=self._has_sums)
+        has_sums = header.codec == "ffv1" and damage.has_checksums(packet)
+        self._is_sound = damage.has_checksums if has_sums else lambda _: True
+        self.unseen_damage = damage.unseen_damage(self.codec, has_sums=has_sums)
         self._opening_warnings += header.blind_spots(self.unseen_damage)
         self._is_logged = self.unseen_damage != "may go unseen"
 
@@ -75,9 +71,27 @@ class VideoFileSource(FrameSource):
         """Begin to decode at a key frame, of `FilmIndex.entry`; frames before it are not given."""
         self._entry = entry
 
-    def opened(self) -> AbstractContextManager[tuple[InputContainer, VideoStream]]:
-        """Open the file and its video stream, to seek in it."""
-        return film_index.open_video(self._file)
+    @contextmanager
+    def opened(self) -> Iterator[tuple[InputContainer, VideoStream]]:
+        """Open the file and its video stream; InputError if FFmpeg finds none to decode."""
+        with ExitStack() as stack:
+            try:
+                container = stack.enter_context(pyav.open_input(self._file))
+            except (FFmpegError, ValueError) as error:
+                reason = getattr(error, "strerror", None) or str(error)
+                if isinstance(error, ArgumentError):
+                    reason = (
+                        "it names other files, as playlists do, or is of a kind that is not read"
+                    )
+                message = f"{self.name}: is not a video that can be read ({reason})"
+                raise InputError(f"{message}; check that it is complete and plays") from error
+            stream = container.streams.best("video")
+            if not isinstance(stream, VideoStream):
+                raise InputError(f"{self.name}: holds no video; give a video file or images")
+            if stream.codec_context is None:
+                message = f"{self.name}: its codec is unknown to FFmpeg"
+                raise InputError(f"{message}; convert it to H.264 or FFV1")
+            yield container, stream
 
     def to_frame(self, frame: VideoFrame, time_s: float) -> Frame | None:
         """Turn a decoded frame into one whose number is not known, 0; None if it is bad."""
@@ -116,10 +130,7 @@ class VideoFileSource(FrameSource):
                 self._late_doubts.append((item.number, item.time_s))
 
     def _decode_selected(self, threads: int) -> Generator[Item, None, None]:
-        """Yield all frames, but decode only what leads to those that are selected.
-
-        Raises Unexpected where all is to be decoded: what is selected is unknown, or something odd.
-        """
+        """Yield all, but decode only what leads to those selected; Unexpected where all must be."""
         selection, header = self.options.selection, self._header
         if self._plan_of_packets is None:
             with self.opened() as (container, stream):
@@ -153,7 +164,7 @@ class VideoFileSource(FrameSource):
                 strict = not damage.departs_from_standard(container, stream)
             if not strict:
                 notes.append("its codec departs from the standard: damage may go unseen")
-        numbering = damage.Numbering(header, self._packet_times, self._item, is_damaged=alone)
+        numbering = damage.Numbering(header, lambda: self._times, self._item, is_damaged=alone)
         with self.opened() as (container, stream):
             pyav.prepare(stream, threads=threads, strict=strict)
             if entry is not None:
@@ -185,14 +196,10 @@ class VideoFileSource(FrameSource):
         if header.falls_short(tally.packets, tally.end_s):
             self._late_doubts.append(numbering.shown)  # it may be there in part
 
-    def _packet_times(self) -> film_index.PacketTimes:
-        if self._times is None:
-            with self.opened() as (container, stream):
-                self._times = film_index.packet_times(container, stream)
-        return self._times
-
-    def _is_sound(self, packet: bytes) -> bool:
-        return not self._has_sums or damage.has_checksums(packet)
+    @cached_property
+    def _times(self) -> film_index.PacketTimes:
+        with self.opened() as (container, stream):
+            return film_index.packet_times(container, stream)
 
     def _item(self, number: int, frame: VideoFrame, time_s: float) -> Item:
         width, height = frame.width, frame.height
@@ -203,10 +210,7 @@ class VideoFileSource(FrameSource):
 
 
 def _is_behind(entry: film_index.Entry, found: damage.Finding, number: int) -> bool:
-    """Return whether a frame is one behind the entry, where number frames were before it.
-
-    Raises Damaged if the first one is another than that of the entry.
-    """
+    """Return whether a frame is not before the entry; Damaged if another comes first."""
     if number < entry.number:
         if found.stamp_s is not None and found.stamp_s < entry.stamp_s:
             return False  # depends on a frame before the key frame

@@ -9,11 +9,9 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import av
@@ -25,7 +23,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, plural
+from bgsub.errors import plural
 from bgsub.video import pyav
 from bgsub.video.base import BadPicture, Item
 from bgsub.video.geometry import Picture
@@ -66,27 +64,6 @@ in a file's header it is said how long the lengths before units are."""
 _MARGIN, _MARGIN_S = 64, 5.0
 """Frames and seconds behind the end of what is selected in which decoders may look."""
 _DAY_S = 86400.0
-
-
-@contextmanager
-def open_video(path: Path) -> Iterator[tuple[InputContainer, VideoStream]]:
-    """Open a file and its video stream; InputError if FFmpeg finds none that it can decode."""
-    with ExitStack() as stack:
-        try:
-            container = stack.enter_context(pyav.open_input(path))
-        except (FFmpegError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            if isinstance(error, av.ArgumentError):
-                reason = "it names other files, as playlists do, or is of a kind that is not read"
-            message = f"{path.name}: is not a video that can be read ({reason})"
-            raise InputError(f"{message}; check that it is complete and plays") from error
-        stream = container.streams.best("video")
-        if not isinstance(stream, VideoStream):
-            raise InputError(f"{path.name}: holds no video; give a video file or images")
-        if stream.codec_context is None:
-            message = f"{path.name}: its codec is unknown to FFmpeg"
-            raise InputError(f"{message}; convert it to H.264 or FFV1")
-        yield container, stream
 
 
 class FilmHeader:
@@ -292,10 +269,7 @@ class FilmIndex:
         return np.sort(self.ranks[self.is_key])
 
     def entry(self, number: int) -> Entry | None:
-        """Return where decoding may begin so that a frame is the one of a pass from the start.
-
-        None where that is the start.
-        """
+        """Return where decoding up to a frame may begin; None is the start of the video."""
         last = int(np.searchsorted(self.keys, number - 1, side="right")) - 1
         place = last - 1  # streams that are refreshed bit by bit need two
         if place <= 0:

@@ -149,10 +149,7 @@ class Layout:
         return self._converted(vector) if self.kind == "yuv420" else self.planes(vector)[-1]
 
     def seen(self, vector: Bytes) -> Bytes:
-        """Return the picture that objects are looked for in, which no format of results changes.
-
-        As `to_bgr`, but made of luma and chroma wherever there is chroma.
-        """
+        """As `to_bgr`, but of the file's luma and chroma where they are kept: in every format."""
         return self._converted(vector) if self.with_chroma else self.to_bgr(vector)
 
     def _converted(self, vector: Bytes) -> Bytes:
@@ -216,10 +213,7 @@ def pixels_within(outline: cv2.typing.MatLike) -> float:
 
 
 def cut_out(mask: Bytes, outline: cv2.typing.MatLike) -> tuple[int, int, Bytes]:
-    """Return the upper left corner of an outline's box, and 1 where the mask is set within it.
-
-    Foreground must have its lowest bit set.
-    """
+    """Return the corner of an outline's box, and 1 where the mask's lowest bit is set in it."""
     x, y, wide, high = cv2.boundingRect(outline)
     inside = np.zeros((high, wide), np.uint8)
     cv2.drawContours(inside, [outline], -1, 1, cv2.FILLED, offset=(-x, -y))

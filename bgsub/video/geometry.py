@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import EmptySelectionError, UsageError
-from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix
+from bgsub.video.frames import Bytes, Layout, LayoutKind, Matrix, in_color
 from bgsub.video.images import read_image
 from bgsub.video.selection import Region
 
@@ -75,10 +75,7 @@ class Orientation:
 
 @dataclass(frozen=True)
 class Geometry:
-    """What is done to every picture of one input.
-
-    It is turned from its native size (width, height), the region is cut out, and scaled to `size`.
-    """
+    """How pictures of a native size are turned, cut to a region and scaled to a size."""
 
     native_size: tuple[int, int]
     orientation: Orientation
@@ -156,27 +153,21 @@ class Geometry:
         """
         vector = np.empty(layout.size, dtype=np.uint8) if out is None else out
         luma, *colors = layout.planes(vector)
-        self._place_luma(picture, luma)
+        first = picture.planes[0]
+        own = first if picture.own_luma is None else picture.own_luma
+        if own.ndim == 3:
+            own = cv2.cvtColor(own, cv2.COLOR_BGR2GRAY).astype(np.uint8, copy=False)
+        self._place(own, luma, _LUMA_RANGE if picture.limited else None)
         if layout.kind == "bgr":
-            first = picture.planes[0]
-            if first.ndim == 2:
-                full = _expand(first, _LUMA_RANGE) if picture.limited else first
-                first = cv2.cvtColor(full, cv2.COLOR_GRAY2BGR).astype(np.uint8, copy=False)
-            self._place(first, colors[0])
+            if first.ndim == 2 and picture.limited:
+                first = _expand(first, _LUMA_RANGE)
+            self._place(in_color(first), colors[0])
         if layout.kind == "yuv420" or layout.with_chroma:
             expansion = _CHROMA_RANGE if picture.limited else None
             planes = picture.planes[1:] or picture.own_chroma
             for plane, target in zip(planes, layout.chroma(vector), strict=False):
                 self._place(plane, target, expansion, halve=True)
         return vector
-
-    def _place_luma(self, picture: Picture, target: Bytes) -> None:
-        plane = picture.planes[0] if picture.own_luma is None else picture.own_luma
-        if plane.ndim == 3:
-            gray = cv2.cvtColor(plane, cv2.COLOR_BGR2GRAY).astype(np.uint8, copy=False)
-            self._place(gray, target)
-        else:
-            self._place(plane, target, _LUMA_RANGE if picture.limited else None)
 
     def _place(
         self,
@@ -208,7 +199,7 @@ def _expand(plane: Bytes, expansion: tuple[float, float], out: Bytes | None = No
     return cv2.addWeighted(plane, scale, plane, 0, shift, dst=out).astype(np.uint8, copy=False)
 
 
-_LEVEL = 128
+LEVEL = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,10 +212,7 @@ class MaskImage:
 
     @classmethod
     def read(cls, given: str | os.PathLike[str] | NDArray[Any], what: str) -> MaskImage:
-        """Read what a picture is from a file, or take an array of uint8, uint16 or bool.
-
-        InputError if the file is no picture, UsageError if an array is none.
-        """
+        """Read a file, InputError if it is none, or take an array of uint8, uint16 or bool."""
         image: NDArray[Any]
         image, name = (
             (given, what)
@@ -253,10 +241,7 @@ class MaskImage:
     def ignored(
         self, geometry: Geometry, pixel_mask: NDArray[np.bool_] | None
     ) -> NDArray[np.bool_]:
-        """Return the pixels of the frames that are white, that is to be ignored.
-
-        One of the fit (None for all) must be left that could be foreground.
-        """
+        """Return the white pixels, to be ignored; one of the fit (None for all) must be left."""
         ignored = self._white(geometry)
         left = ~ignored if pixel_mask is None else pixel_mask & ~ignored
         if not left.any():
@@ -274,6 +259,6 @@ class MaskImage:
             raise UsageError(f"{self.name}: the {self.what} has {sizes}; they must be the same")
         region = geometry.region
         part = self.levels[region.y :, region.x :][: region.height, : region.width]
-        inside = np.where(part >= _LEVEL, 255, 0).astype(np.uint8)
+        inside = np.where(part >= LEVEL, 255, 0).astype(np.uint8)
         resized = cv2.resize(inside, geometry.size, interpolation=cv2.INTER_AREA)
-        return np.asarray(resized >= _LEVEL)
+        return np.asarray(resized >= LEVEL)

@@ -23,7 +23,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, cannot_write
+from bgsub.errors import InputError, writing
 from bgsub.runtime.files import check_plain
 
 Image = NDArray[np.uint8] | NDArray[np.uint16]
@@ -146,10 +146,7 @@ def _open_by_pillow(source: Path | bytes, formats: tuple[str, ...] = _BY_PILLOW)
 
 
 def read_header(source: Path | bytes) -> ImageHeader:
-    """Read what an image is, without its pixels.
-
-    ImageError if it is none, of other values than whole numbers of 8 or 16 bits, or too large.
-    """
+    """Read what an image is; ImageError if it is none, too large, or not of 8 or 16 bits."""
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
         beginning = file.read(4)
     if not beginning:
@@ -202,14 +199,9 @@ def decode_image(data: bytes) -> Image:
         return TiffPages(data).read(0)
     with _as_damage():
         if header.format == "png":
-            _check_png(data)
+            with _open_by_pillow(data) as picture:
+                picture.verify()  # checksums: decoders leave those of the pixels alone
         return _by_opencv(np.frombuffer(data, np.uint8), header)
-
-
-def _check_png(data: bytes) -> None:
-    """Compare the checksums of a PNG; decoders leave those of the pixels alone."""
-    with _open_by_pillow(data) as picture:
-        picture.verify()
 
 
 def _by_opencv(data: NDArray[np.uint8], header: ImageHeader) -> Image:
@@ -354,12 +346,7 @@ def encode_image(image: Image, suffix: str = ".png") -> bytes:
 
 
 def write_image(path: str | os.PathLike[str], image: Image) -> None:
-    """Write a picture, in the format that the name ends with.
-
-    OutputError, or ValueError as `encode_image`.
-    """
+    """Write a picture, as the name ends; OutputError, or ValueError as of `encode_image`."""
     data = encode_image(image, Path(path).suffix)
-    try:
+    with writing(path, "free some space or choose another folder"):
         Path(path).write_bytes(data)
-    except OSError as error:
-        raise cannot_write(path, error, "free some space or choose another folder") from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import mmap
 import os
@@ -15,10 +14,11 @@ from typing import IO, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.errors import OutputError
+from bgsub.errors import writing
 from bgsub.video.frames import Bytes, Frame, Layout
 
 _CHUNK_BYTES = 64 * 2**20
+_ADVICE = "free some space or choose another folder"
 
 
 class FrameMatrix:
@@ -41,17 +41,11 @@ class FrameMatrix:
         self._chunks: list[Bytes] = []
         self._numbers: list[int] = []
         self._times: list[float] = []
-        self._directory = directory
         self._file: IO[bytes] | None = None
+        self._named = f"temporary file of the frames in {directory}"
         if directory is not None:
-            with self._named("no temporary file can be made here"):
+            with writing(self._named, _ADVICE):
                 self._file = tempfile.TemporaryFile(prefix="bgsub-frames-", dir=directory)  # noqa: SIM115
-
-    def __enter__(self) -> FrameMatrix:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -67,10 +61,7 @@ class FrameMatrix:
         return np.array(self._times, dtype=np.float64)
 
     def append(self, frame: Frame) -> None:
-        """Add a frame as the last row; its bytes are copied, unless they are in the `room` for it.
-
-        OutputError if the file cannot grow.
-        """
+        """Copy a frame into the last row, unless it is in that `room`; OutputError if full."""
         row = self.room()
         if frame.data.ctypes.data != row.ctypes.data:
             row[:] = frame.data
@@ -87,10 +78,7 @@ class FrameMatrix:
         return place
 
     def columns(self, start: int, stop: int, rows: NDArray[np.int64] | None = None) -> Bytes:
-        """Copy a block of columns: the same bytes of every frame, or of increasing rows.
-
-        No other row is touched, which matters where a sample of a long video is read from a file.
-        """
+        """Copy a block of columns of all rows, or of increasing ones; no other row is read."""
         block = np.empty((len(self) if rows is None else rows.size, stop - start), dtype=np.uint8)
         for index, chunk in enumerate(self._chunks):
             first = index * self.chunk_rows
@@ -135,19 +123,9 @@ class FrameMatrix:
         length = self.chunk_rows * self.layout.size
         # Chunks begin at multiples of what a mapping may begin at, so that each is mapped alone.
         stride = -(-length // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        with self._named("the temporary file of the frames cannot grow"):
+        with writing(self._named, _ADVICE):
             _reserve(self._file, index * stride, length)
             return np.memmap(self._file, np.uint8, "r+", offset=index * stride, shape=shape)
-
-    @contextlib.contextmanager
-    def _named(self, what: str) -> Iterator[None]:
-        """Turn errors of the system into OutputError with the folder and what failed."""
-        try:
-            yield
-        except OSError as error:
-            message = f"{self._directory}: {what} ({error.strerror or error})"
-            advice = "free some space or choose another folder"
-            raise OutputError(f"{message}; {advice}") from error
 
 
 def _release(chunk: Bytes) -> None:

@@ -47,10 +47,6 @@ READ = ",".join(sorted(av.formats_available - _LISTS - _DEVICES - _TEXTS))
 
 #: Codecs with packets that are not to be seen.
 HIDDEN_PACKETS = frozenset({"vp8", "vp9", "libvpx", "libvpx-vp9"})
-# A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example);
-# but in AV1 a few bytes show a picture that was sent before.
-_LEAST_PACKET = 8
-_SHORT_CODECS = {"libdav1d", "libaom-av1", "av1"}
 # Decoders that on several threads of slices keep to themselves what is wrong with one.
 _QUIET_SLICES = {"mpeg1video", "mpeg2video"}
 
@@ -132,21 +128,13 @@ def seconds(stamp: int | None, time_base: Any) -> float | None:
     return float(stamp * time_base.numerator / time_base.denominator)  # rounded once
 
 
-def is_picture(codec: str, size: int) -> bool:
-    """Return whether a packet of so many bytes holds a picture, and does not only repeat one."""
-    return size >= _LEAST_PACKET or (size > 0 and codec in _SHORT_CODECS)
-
-
 def is_flush(packet: Packet[VideoStream]) -> bool:
     """Return whether a packet is the one behind the last, which empties the decoder."""
     return packet.size == 0 and packet.dts is None
 
 
 def prepare(stream: VideoStream, *, threads: int, strict: bool) -> None:
-    """Set how a stream that was just opened is decoded.
-
-    Without `strict`, a decoder may hide an error by showing what is left of the picture.
-    """
+    """Set how a new stream is decoded; unless `strict`, what is left of a picture hides errors."""
     kind = "FRAME" if stream.codec_context.name in _QUIET_SLICES else "AUTO"
     stream.thread_type = "NONE" if threads == 1 else kind
     stream.codec_context.thread_count = threads
@@ -155,10 +143,7 @@ def prepare(stream: VideoStream, *, threads: int, strict: bool) -> None:
 
 
 def stamp_of(frame: VideoFrame, *, by_decoding_order: bool = False) -> float | None:
-    """Return a frame's timestamp in seconds.
-
-    `by_decoding_order` trusts only decoding timestamps, for containers that have no others (avi).
-    """
+    """Return a frame's timestamp in seconds, `by_decoding_order` where there is no other (avi)."""
     stamp = frame.dts if by_decoding_order or frame.pts is None else frame.pts
     return seconds(stamp, frame.time_base)
 
@@ -192,17 +177,13 @@ def seek(container: InputContainer, stream: VideoStream, stamp_s: float) -> None
     container.seek(max(target - back, min(start, target)), stream=stream)
 
 
-def native_kind(frame: VideoFrame) -> LayoutKind:
-    """Return the kind of layout that is closest to the frame's own format."""
+def native_kind(frame: VideoFrame) -> tuple[LayoutKind, Matrix]:
+    """Return the layout closest to a frame's format, and its standard, BT.601 if it has none."""
     name = frame.format.name
+    matrix: Matrix = "bt709" if frame.colorspace == _BT709 else "bt601"
     if _GRAY.match(name):
-        return "gray"
-    return "yuv420" if _YUV420.fullmatch(name) else "bgr"
-
-
-def matrix(frame: VideoFrame) -> Matrix:
-    """Return the standard of the frame's colours; BT.601 where the file does not say."""
-    return "bt709" if frame.colorspace == _BT709 else "bt601"
+        return "gray", matrix
+    return "yuv420" if _YUV420.fullmatch(name) else "bgr", matrix
 
 
 def orientation(frame: VideoFrame) -> Orientation:

@@ -46,10 +46,7 @@ def _first_stamps(source: VideoFileSource, count: int) -> list[float | None]:
 def frames_between(
     source: VideoFileSource, start_s: float, end_s: float
 ) -> Generator[Frame, None, None]:
-    """Decode the frames from one time to another, of a video of which `can_seek` is true.
-
-    Times count from the first frame on; the numbers of the frames are not known, and are 0.
-    """
+    """Decode from one time to another, where `can_seek` is true; frames have the number 0."""
     with source.opened() as (container, stream):
         origin = pyav.stamp_of(next(pyav.pictures(container, stream))) or 0.0
         half = 0.5 / float(source.rate or 25)
@@ -77,10 +74,7 @@ def index_film(source: VideoFileSource) -> FilmIndex | str:
 
 
 def frames_at(source: FrameSource, places: Sequence[Place]) -> Iterator[Frame]:
-    """Decode single frames of a source that selects all; those that cannot be decoded are left out.
-
-    The places are in order, all of them with a timestamp or none.
-    """
+    """Decode frames at places in order, all with a timestamp or none; bad ones are left out."""
     if not places:
         return
     if isinstance(source, VideoFileSource) and places[0].stamp_s is not None:

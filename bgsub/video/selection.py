@@ -38,10 +38,7 @@ class Position:
 
 
 def parse_position(value: str | int | Position, name: str = "position") -> Position:
-    """Read a frame number (``250f``), a time with a unit (``12.5s``) or ``[HH:]MM:SS.mmm``.
-
-    UsageError, with `name` for the value, if it is none of these, or frame 0.
-    """
+    """Read ``250f``, ``12.5s`` or ``[HH:]MM:SS.mmm``; UsageError, which says `name`."""
     position = _parse(value, name)
     if position.frame == 0:
         raise UsageError(f"{name} {value}: frames are counted from 1")

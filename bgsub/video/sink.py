@@ -19,7 +19,6 @@ import queue
 import shutil
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -33,7 +32,7 @@ from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from bgsub.errors import InputError, OutputError, cannot_write, plural, was_or_were
+from bgsub.errors import InputError, OutputError, plural, was_or_were, writing
 from bgsub.video import pyav
 from bgsub.video.arrays import check_zarr
 from bgsub.video.frames import Bytes, Layout
@@ -78,10 +77,7 @@ _PATIENCE_S = 30.0
 
 
 def open_container(path: Path, kind: VideoKind, *, title: str = "") -> OutputContainer:
-    """Open a video file for writing; one that is there already is overwritten.
-
-    av.FFmpegError or OSError where FFmpeg refuses, which may happen as late as the first packet.
-    """
+    """Open a video file for writing; FFmpeg may refuse as late as the first packet."""
     # bitexact: the same frames give the same file, without dates and random identifiers.
     # An absolute path is never taken for the name of a protocol, whatever colons it has.
     options = {"fflags": "+bitexact"} | ({"movflags": "+faststart"} if kind == "mp4" else {})
@@ -141,10 +137,7 @@ class FrameClock:
 
 
 def count_frames(path: Path) -> int:
-    """Count the frames of a video file by its packets, decoding only its first and last ones.
-
-    OutputError if the file cannot be read or these cannot be decoded.
-    """
+    """Count a video's packets, and decode the first and the last ones; OutputError if it fails."""
     count = 0
     tail: list[Packet[VideoStream]] = []
     try:
@@ -182,10 +175,10 @@ def check_count(path: Path, found: int, expected: int) -> None:
         raise OutputError(f"{message} written; check the disk and run again")
 
 
-def output_error(path: Path, error: Exception) -> OutputError:
-    """Return the error that says that a result cannot be written."""
+def writing_to(path: Path, *kinds: type[Exception]) -> contextlib.AbstractContextManager[None]:
+    """Turn errors of FFmpeg, the system and some kinds into that of a result not written."""
     advice = "free some space, or choose another place with --out or another --format"
-    return cannot_write(path, error, advice)
+    return writing(path, advice, kinds=(av.FFmpegError, *kinds))
 
 
 def _split(frame: Image, layout: Layout) -> tuple[Pixels, tuple[Image, ...]]:
@@ -262,10 +255,7 @@ def _ffv1_frame(pixels: Pixels, planes: tuple[Image, ...]) -> VideoFrame:
 
 
 def _plane_views(frame: VideoFrame, *, channels: int = 1) -> list[Bytes]:
-    """Return writable arrays onto the planes of a frame, which must outlive them.
-
-    (rows, columns) each, or (rows, columns, channels), without the padding of their rows.
-    """
+    """Return writable views of a frame's planes, which must outlive them, without padding."""
     views: list[Bytes] = []
     for plane in frame.planes:
         shape = (plane.height, plane.line_size) if channels == 1 else (plane.height, -1, channels)
@@ -281,11 +271,7 @@ def find_written(folder: Path, name: str) -> Path | None:
 
 
 class FrameSink(ABC):
-    """Takes the frames of one result, in order.
-
-    `padded` says whether frames of odd size were continued to an even one (mp4 only), `count` how
-    many there are so far.
-    """
+    """Takes the frames of one result; `padded` says whether odd sizes became even (mp4 only)."""
 
     def __init__(self, path: Path, name: str, layout: Layout) -> None:
         self.name, self.path = name, path
@@ -299,17 +285,14 @@ class FrameSink(ABC):
         alike. Grey pictures may have 16 bits where the format is lossless. Without a time it comes
         one frame interval after the one before. ValueError if it does not fit.
         """
-        with self._named():
+        with writing_to(self.path):
             self._write(frame, time_s)
 
     def close(self) -> int:
-        """Finish, read the result again and return its number of frames, which is that written.
-
-        What does not hold them is left for `abort` to remove.
-        """
+        """Finish, read the result again and return its number of frames, which is that written."""
         if self.count == 0:
             raise OutputError(f"{self.path}: no frame was written to it; select some frames")
-        with self._named():
+        with writing_to(self.path):
             self._finish()
         return self.count
 
@@ -318,16 +301,8 @@ class FrameSink(ABC):
         with contextlib.suppress(OSError):
             self._remove()
 
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        """Turn errors of FFmpeg and the system into OutputError with the path."""
-        try:
-            yield
-        except (av.FFmpegError, OSError) as error:
-            raise output_error(self.path, error) from error
-
     def _make_folder(self) -> None:
-        with self._named():
+        with writing_to(self.path):
             self.path.mkdir(exist_ok=True)
             if any(self.path.iterdir()):
                 message = f"{self.path}: the directory is not empty"
@@ -377,12 +352,26 @@ class PngSink(FrameSink):
         self.path.rmdir()
 
 
-class ZarrSink(FrameSink):
-    """Writes a Zarr array of frames, (n, h, w) or (n, h, w, 3) in RGB.
+def begin_zarr(
+    folder: Path, shape: tuple[int, ...], dtype: Any, chunk: int, names: dict[str, Any]
+) -> Any:
+    """Begin an array of frames, so many in a chunk, in the version 2 that every reader knows."""
+    import zarr
 
-    Chunks hold full frames, as many as take 4 MiB, in one folder. It is of version 2 of the format,
-    which every reader knows.
-    """
+    return zarr.create_array(
+        store=str(folder),
+        shape=(0, *shape),
+        chunks=(chunk, *shape),
+        dtype=dtype,
+        zarr_format=2,
+        attributes=names,
+        config={"write_empty_chunks": True},  # one that is missing was lost
+        overwrite=True,
+    )
+
+
+class ZarrSink(FrameSink):
+    """Writes a Zarr array of frames, (n, h, w) or (n, h, w, 3) in RGB, in one folder of chunks."""
 
     def __init__(self, path: Path, name: str, layout: Layout) -> None:
         super().__init__(path, name, layout)
@@ -396,28 +385,15 @@ class ZarrSink(FrameSink):
         if picture.ndim == 3:
             picture = cast("Image", cv2.cvtColor(picture, cv2.COLOR_BGR2RGB))
         if self._array is None:
-            self._array = self._begin(picture)
+            names = {"_ARRAY_DIMENSIONS": list(_AXES[: picture.ndim + 1]), "title": self.name}
+            chunk = max(1, _CHUNK_BYTES // picture.nbytes)
+            self._array = begin_zarr(self.path, picture.shape, picture.dtype, chunk, names)
         elif picture.shape != self._array.shape[1:] or picture.dtype != self._array.dtype:
             raise ValueError(f"{self.path}: expected frames like the first, not {picture.shape}")
         self._waiting.append(picture.copy())
         self.count += 1
         if len(self._waiting) == self._array.chunks[0]:
             self._flush()
-
-    def _begin(self, first: NDArray[Any]) -> Any:
-        import zarr
-
-        return zarr.create_array(
-            store=str(self.path),
-            shape=(0, *first.shape),
-            chunks=(max(1, _CHUNK_BYTES // first.nbytes), *first.shape),
-            dtype=first.dtype,
-            zarr_format=2,
-            attributes={"_ARRAY_DIMENSIONS": list(_AXES[: first.ndim + 1]), "title": self.name},
-            # A chunk that is missing is one that was lost.
-            config={"write_empty_chunks": True},
-            overwrite=True,
-        )
 
     def _flush(self) -> None:
         if self._waiting:
@@ -429,15 +405,13 @@ class ZarrSink(FrameSink):
         import zarr
 
         self._flush()
-        try:
+        with writing_to(self.path, ValueError, RuntimeError):  # each codec has errors of its own
             written = zarr.open_array(store=str(self.path), mode="r", zarr_format=2)
             chunks = sum(entry.name[0] != "." for entry in self.path.iterdir())
             found = written.shape[0] if chunks == written.nchunks else 0
             check_count(self.path, found, self.count)
             for place in (0, self.count - 1):
                 written[place]
-        except (ValueError, RuntimeError) as error:  # each codec has errors of its own
-            raise output_error(self.path, error) from error
 
     def _remove(self) -> None:
         self._waiting.clear()
@@ -469,7 +443,7 @@ class VideoSink(FrameSink):
         self._container: OutputContainer | None = None
         self._stream: VideoStream | None = None
         self._held: VideoFrame | None = None
-        with self._named():  # FFmpeg opens the file at the first packet: too late to hear of it
+        with writing_to(path):  # FFmpeg opens the file at the first packet: too late to hear of it
             path.open("wb").close()
 
     def _write(self, frame: Image, time_s: float | None) -> None:

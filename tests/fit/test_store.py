@@ -1,6 +1,7 @@
 """Frames in memory, in a file, or decoded again: the same results, to the bit."""
 
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,7 +155,7 @@ class TestStore:
     @pytest.mark.parametrize("most", [2000, 21])
     def test_blocks_are_those_of_the_input(self, storage, most, clip, small_blocks):
         frames = np.stack([frame.data for frame in open_source(clip)])
-        with self.open(clip, storage, most_fitted=most) as store:
+        with closing(self.open(clip, storage, most_fitted=most)) as store:
             fitted = list(store.fit_blocks())
             everything = [tuple(map(np.copy, block[:3])) for block in store.all_blocks()]
             starts = [start for start, _ in fitted]
@@ -175,7 +176,7 @@ class TestStore:
     def test_more_frames_than_the_input_said(self, storage, clip):
         with pytest.raises(MemoryLimitError, match="more frames than it announces"):
             self.open(clip, storage, most_frames=44)
-        with self.open(clip, storage, most_frames=45) as store:
+        with closing(self.open(clip, storage, most_frames=45)) as store:
             assert len(store) == 45
 
     @pytest.mark.parametrize("storage", STORAGES)
@@ -195,7 +196,7 @@ class TestStore:
             fitted=fitted,
             borrowed=borrowed,
         )
-        with store:
+        with closing(store):
             fitted_rows = np.concatenate([rows.copy() for _, rows in store.fit_blocks()])
             blocks = [(block.rows.copy(), block.numbers) for block in store.all_blocks()]
             columns = store.fit_columns(None).columns(100, 200)
@@ -242,7 +243,7 @@ class TestStore:
 
         before, seen = resident(), []
         plan = plan_of("spill")
-        with FrameStore(Source(), plan, seed=0, temp=tmp_path, progress=nothing) as store:
+        with closing(FrameStore(Source(), plan, seed=0, temp=tmp_path, progress=nothing)) as store:
             seen.append(resident())
             columns = store.fit_columns(None)
             for start in range(0, layout.size, 60_000):

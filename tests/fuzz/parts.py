@@ -154,14 +154,14 @@ def results(place: Place, rng: Rng) -> Try:
 
 def options(place: Place, rng: Rng) -> Try:
     """A run with one to four options, of those that are declared, with values of every kind."""
-    from bgsub.options import RunOptions, SourceOptions, declared_fields, flag
+    from bgsub.options import RunOptions, SourceOptions, declared_options
 
-    declared = [*declared_fields(RunOptions), *declared_fields(SourceOptions)]
+    declared = [*declared_options(RunOptions), *declared_options(SourceOptions)]
     arguments = []
     for _ in range(int(rng.integers(1, 5))):
         one = declared[int(rng.integers(len(declared)))]
         rule = one.metadata["option"].rule
-        arguments.append(flag(one))
+        arguments.append(one.flag)
         if type(rule).__name__ != "Switch":
             arguments.append(_value(rule, rng))
     inputs = ("clip.npy", "mpeg4.avi", "shots")

@@ -12,7 +12,7 @@ from bgsub.errors import UsageError
 from bgsub.live.clips import ClipWriter, EventFiles, clip_name, remove_oldest
 from bgsub.live.decoding import Header, StreamPacket
 from bgsub.live.feed import Opened, PacketRing
-from bgsub.live.options import KeepRule, WatchOptions, parse_keep
+from bgsub.live.options import KEEP, WatchOptions, parse_keep
 
 from .conftest import decoded, messages_of, packets, transport, walk
 
@@ -100,10 +100,10 @@ def test_masks_have_the_times_of_their_frames_and_are_not_left_without_any(begin
 def test_amounts():
     assert parse_keep("2.5G") == (2_500_000_000, np.inf)
     assert parse_keep("12 h") == (np.inf, 43200)
-    assert KeepRule().read("--keep", "7d") == "7d"
+    assert KEEP.read("--keep", "7d") == "7d"
     for value in ("", "10", "G", "-1G", "0d", "1e3G", 10):
         with pytest.raises(UsageError, match="--keep"):
-            KeepRule().read("--keep", value)
+            KEEP.read("--keep", value)
 
 
 def test_the_oldest_clips_go_first_but_never_the_one_being_written(tmp_path):

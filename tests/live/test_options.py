@@ -7,7 +7,7 @@ import pytest
 
 from bgsub.errors import UsageError
 from bgsub.live.options import StreamOptions, WatchOptions
-from bgsub.options import declared_fields, flag
+from bgsub.options import declared_options
 
 
 def test_times_are_seconds_however_they_are_given():
@@ -17,7 +17,7 @@ def test_times_are_seconds_however_they_are_given():
 
 
 def test_units_are_no_part_of_a_flag():
-    flags = {one.name: flag(one) for one in declared_fields(WatchOptions)}
+    flags = {one.name: one.flag for one in declared_options(WatchOptions)}
     assert (flags["warm_up_s"], flags["writes_masks"]) == ("--warm-up", "--masks")
     assert not any(name.endswith("-s") for name in flags.values())
 

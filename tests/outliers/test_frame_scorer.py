@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import cv2
 import numpy as np
@@ -35,12 +36,16 @@ def noisy(pictures: Pictures, sigma: float = 2.0, seed: int = 0) -> Bytes:
     return np.clip(np.rint(pictures + noise), 0, 255).astype(np.uint8)
 
 
+def scores_by(scorer: FrameScorer, *frames: NDArray[Any]) -> NDArray[np.float64]:
+    return scorer.scores_of(scorer.measure_frames(*frames))
+
+
 def scored(
     frames: Bytes, inside: NDArray[np.bool_] | None = None, k: int = 1
 ) -> NDArray[np.float64]:
     """Both scores of every frame of a film, shape (n, 2)."""
     fitted, scorer, _ = learned(frames, inside, k)
-    return scorer.scores(frames, fitted.coefficients.astype(np.float32), fitted.left_out)
+    return scores_by(scorer, frames, fitted.coefficients.astype(np.float32), fitted.left_out)
 
 
 def learned(
@@ -153,8 +158,8 @@ def test_pixels_that_do_not_count_do_not_matter() -> None:
     coefficients = fitted.coefficients.astype(np.float32)
     some = slice(0, 60, 30)
     np.testing.assert_array_equal(
-        scorer.scores(frames[some], coefficients[some], np.ones(2)),
-        scorer.scores(other[some], coefficients[some], np.ones(2)),
+        scores_by(scorer, frames[some], coefficients[some], np.ones(2)),
+        scores_by(scorer, other[some], coefficients[some], np.ones(2)),
     )
 
 
@@ -170,8 +175,8 @@ def test_a_scorer_comes_back_from_its_arrays(of_still) -> None:
     back = FrameScorer.from_arrays(scorer.arrays(), light)
     coefficients = fitted.coefficients.astype(np.float32)
     np.testing.assert_allclose(
-        back.scores(frames, coefficients, np.ones(N)),
-        scorer.scores(frames, coefficients, np.ones(N)),
+        scores_by(back, frames, coefficients, np.ones(N)),
+        scores_by(scorer, frames, coefficients, np.ones(N)),
         atol=1e-2,
     )
     arrays = scorer.arrays() | {"scorer_noise": np.zeros((3, 3), np.float32)}
@@ -228,8 +233,8 @@ def test_scores_do_not_depend_on_the_frames_that_are_scored_with_them() -> None:
     frames = noisy(daylight())
     fitted, scorer, _ = learned(frames)
     coefficients = fitted.coefficients.astype(np.float32)
-    together = scorer.scores(frames[:8], coefficients[:8], np.ones(8))
-    alone = [scorer.scores(frames[[i]], coefficients[[i]], np.ones(1))[0] for i in range(8)]
+    together = scores_by(scorer, frames[:8], coefficients[:8], np.ones(8))
+    alone = [scores_by(scorer, frames[[i]], coefficients[[i]], np.ones(1))[0] for i in range(8)]
     np.testing.assert_allclose(together, alone, atol=1e-3)
 
 

@@ -124,7 +124,7 @@ def test_one_process_makes_all_fits_and_survives_its_own_death(frames):
     task = FitTask(entry=Entry(method="trpca"), k=2, rows=(1,))
     here = fit_task(task, X, gram_matrix(X))
     stages = []
-    with FitProcess(frames, gram_matrix(X)) as process:
+    with contextlib.closing(FitProcess(frames, gram_matrix(X))) as process:
 
         def note(stage, done, total):
             stages.append(stage)

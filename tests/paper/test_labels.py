@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.errors import InputError
-from bgsub.paper.labels import UNKNOWN, read_labels
+from bgsub.paper.options import UNKNOWN, read_labels
 
 NUMBERS = np.arange(1, 11)
 

@@ -121,5 +121,5 @@ def test_options_are_plain_json():
 def test_methods_and_ks_come_in_the_order_of_the_rows(comparison):
     assert comparison.names == ["trpca", "pcp"]
     assert comparison.ks == [1, 3]
-    assert [row.failed for row in comparison.rows] == [False, False, True, True]
+    assert [row.errors is None for row in comparison.rows] == [False, False, True, True]
     assert tuple(comparison.rows[0].cells()) == COLUMNS

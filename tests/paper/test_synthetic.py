@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bgsub.paper.curves import VARIANTS, SyntheticOptions, data1, data2, judge, run_synthetic
-from bgsub.robustpca.base import residuals
 from bgsub.robustpca.competitors import METHODS
+from bgsub.robustpca.spaces import residuals
 
 
 @pytest.mark.parametrize(("make", "scale"), [(data1, 1.0), (data2, 0.5)])

@@ -9,8 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from bgsub.robustpca.gram import gram_matrix
-from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import FeatureSpace, RowSpace
+from bgsub.robustpca.spaces import FeatureSpace, RowSpace, column_median
 
 
 def contaminated(

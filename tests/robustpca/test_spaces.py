@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.robustpca.gram import gram_matrix
-from bgsub.robustpca.median import column_median
-from bgsub.robustpca.spaces import RowSpace, leading_eigenpairs
+from bgsub.robustpca.spaces import RowSpace, column_median, leading_eigenpairs
 
 from .helpers import both_spaces, contaminated
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bgsub.segments.changes import Film
+from bgsub.video.seek import frames_at
 from bgsub.video.source import open_source
 from tests.video.stamped_films import N, encode
 
@@ -41,7 +42,7 @@ def test_the_frames_of_a_sample_are_those_of_a_pass(film, tmp_path):
     made = film(g="25", bf="3")
     frames = {frame.number: frame for frame in made.source}
     sample = made.samples(30, 120, 24)
-    found = list(made.frames(sample))
+    found = list(frames_at(made.source, sample))
     assert [frame.number for frame in found] == [place.number for place in sample]
     for frame, place in zip(found, sample, strict=True):
         np.testing.assert_array_equal(frame.data, frames[frame.number].data)
@@ -51,7 +52,7 @@ def test_the_frames_of_a_sample_are_those_of_a_pass(film, tmp_path):
 def test_a_stream_that_is_refreshed_bit_by_bit_is_decoded_from_further_back(film):
     made = film("a.mkv", g="25", **{"x264-params": "intra-refresh=1"})
     frames = {frame.number: frame for frame in made.source}
-    for frame in made.frames(made.samples(60, 130, 10)):
+    for frame in frames_at(made.source, made.samples(60, 130, 10)):
         np.testing.assert_array_equal(frame.data, frames[frame.number].data)
 
 
@@ -60,4 +61,6 @@ def test_of_a_film_without_time_stamps_frames_are_found_in_a_pass(film, tmp_path
     assert made.from_the_start
     sample = made.samples(30, 120, 10)
     assert all(place.stamp_s is None for place in sample)
-    assert [frame.number for frame in made.frames(sample)] == [place.number for place in sample]
+    assert [frame.number for frame in frames_at(made.source, sample)] == [
+        place.number for place in sample
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from contextlib import closing
 from dataclasses import replace
 
 import cv2
@@ -83,7 +84,7 @@ def follow(folder, disturb, n, seed, offset=0):
     """Write the tables of a film, and give what was found and which tracks are walkers."""
     folder.mkdir()
     walkers = []
-    with ObjectRecorder(folder, VIEW, rate=RATE) as recorder:
+    with closing(ObjectRecorder(folder, VIEW, rate=RATE)) as recorder:
         for i, (mask, centre) in enumerate(film(disturb, n, seed, offset), start=1):
             walkers.append(centre)
             recorder.add(i, i / RATE, recorder.detect(mask))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from contextlib import closing
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +18,8 @@ WHOLE = View(SIZE, (0, 0, *SIZE), SIZE)
 
 
 def record(folder, frames, view=WHOLE, events=(), **options):
-    with ObjectRecorder(folder, view, rate=RATE, options=ObjectOptions(**options)) as recorder:
+    watched = ObjectOptions(**options)
+    with closing(ObjectRecorder(folder, view, rate=RATE, options=watched)) as recorder:
         for number, places in enumerate(frames, start=1):
             mask, picture = draw(places, view.mask_size)
             found = recorder.detect(mask, picture=picture)

@@ -4,6 +4,7 @@ import ctypes
 import gc
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -61,7 +62,7 @@ def test_a_bad_frame_is_skipped_and_counted(damaged):
 def test_frames_in_a_matrix_of_their_own_are_the_same(damaged, what):
     source = open_source(damaged[0], on_bad_frame=what)
     expected = list(source)
-    with FrameMatrix(source.layout, chunk_bytes=4 * source.layout.size) as matrix:
+    with closing(FrameMatrix(source.layout, chunk_bytes=4 * source.layout.size)) as matrix:
         for frame in source.frames_into(matrix.room):
             matrix.append(frame)
         assert matrix.numbers.tolist() == [frame.number for frame in expected]

@@ -1,7 +1,6 @@
 """Every method by name: what `--method` accepts and `bgsub methods` lists.
 
-TRPCA and the methods that the paper compares it with are estimators of one form. Nothing heavy is
-imported before a factory is called.
+Nothing heavy is imported before a factory is called.
 """
 
 from __future__ import annotations
@@ -38,11 +37,10 @@ class Settings:
         """Given the true t, the rows of a trimmed fit are the inliers without reweighting."""
         return self.support_fraction is None
 
-    @property
-    def lam_or_search(self) -> float | str:
-        """λ of outlier pursuit, or what it is searched by."""
-        search = "rank" if self.support_fraction is None else "support"
-        return search if self.lam is None else self.lam
+
+def _row_bytes(n: int, p: int, k: int) -> int:
+    """Eight matrices of n × n (or n × p where p is less), weights, centre and components."""
+    return 8 * (8 * n * min(n, p) + 2 * (k + 1) * (n + p)) + (1 << 26)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +54,9 @@ class MethodInfo:
     cost: str
     estimator: str
     """Its module in this package and its class."""
-    takes: dict[str, str]
-    """Parameters of the estimator, and attributes of `Settings` that are their values."""
-    memory_bytes: Callable[[int, int, int], int]
+    takes: tuple[str, ...] = ()
+    """Parameters of the estimator that are attributes of `Settings` too."""
+    memory_bytes: Callable[[int, int, int], int] = _row_bytes
     """(n, p, k) to the bytes that a fit needs besides an 8-bit X."""
     needs_pixels: bool = False
     """False if `fit_gram` suffices."""
@@ -69,39 +67,13 @@ class MethodInfo:
         """Make an unfitted estimator."""
         module, name = self.estimator.split(":")
         kind: Any = getattr(importlib.import_module(f"bgsub.robustpca.{module}"), name)
-        told = {own: getattr(given, setting) for own, setting in self.takes.items()}
-        estimator: Estimator = kind(given.k, **told)
-        return estimator
+        told = {own: getattr(given, own) for own in self.takes}
+        if self.name == "outlier-pursuit" and given.lam is None:  # what λ is searched by
+            told["lam"] = "rank" if given.support_fraction is None else "support"
+        return kind(given.k, **told)  # type: ignore[no-any-return]
 
 
-def _same(*names: str) -> dict[str, str]:
-    return dict(zip(names, names, strict=True))
-
-
-def _row_bytes(n: int, p: int, k: int) -> int:
-    """Eight matrices of n × n (or n × p where p is less), weights, centre and components."""
-    return 8 * (8 * n * min(n, p) + 2 * (k + 1) * (n + p)) + (1 << 26)
-
-
-def _online_bytes(n: int, p: int, k: int) -> int:
-    """A window of rows, and the fit of it."""
-    window = min(n, 500)
-    return window * p + _row_bytes(window, p, k)
-
-
-def _pcp_bytes(n: int, p: int, k: int) -> int:
-    """W and the right factor twice (rank n at worst) in float32, n × n matrices, blocks."""
-    least, most = sorted((n, p))
-    return 4 * 3 * least * most + 8 * 6 * least**2 + 16 * (1 << 19) * 8 + 16 * (k + 1) * p
-
-
-def _robust_subspace_bytes(n: int, p: int, k: int) -> int:
-    """PCA for the start, the fit and its normal equations, and blocks in float32."""
-    gram = 4 * 8 * min(n, p) ** 2 + (8 * n * p if n > p else 0)
-    return gram + 8 * (4 * k + 6) * (n + p) + 8 * n * k * k + 8 * 4 * max(1 << 19, 64 * n)
-
-
-_METHODS = (
+_ALL = (
     MethodInfo(
         name="trpca",
         paper="Podosinnikova, Setzer, Hein 2014",
@@ -109,8 +81,7 @@ _METHODS = (
         parameters="k, t (--support-fraction; reweighted without)",
         cost="O(n²k) an iteration after the Gram matrix",
         estimator="trpca:TRPCA",
-        takes=_same("support_fraction", "reweight", "random_state"),
-        memory_bytes=_row_bytes,
+        takes=("support_fraction", "reweight", "random_state"),
     ),
     MethodInfo(
         name="pca",
@@ -119,8 +90,6 @@ _METHODS = (
         parameters="k",
         cost="O(n²k) after the Gram matrix",
         estimator="competitors.row_methods:PCA",
-        takes={},
-        memory_bytes=_row_bytes,
         nested=True,
     ),
     MethodInfo(
@@ -130,8 +99,7 @@ _METHODS = (
         parameters="k, t (--support-fraction) or λ (--lambda)",
         cost="O(n²k) an iteration after the Gram matrix",
         estimator="competitors.row_sparse:ORPCA",
-        takes=_same("lam", "support_fraction"),
-        memory_bytes=_row_bytes,
+        takes=("lam", "support_fraction"),
     ),
     MethodInfo(
         name="outlier-pursuit",
@@ -140,8 +108,7 @@ _METHODS = (
         parameters="k (λ such that L has rank k), t (--support-fraction) or λ (--lambda)",
         cost="O(n³) an iteration after the Gram matrix",
         estimator="competitors.row_sparse:OutlierPursuit",
-        takes={"lam": "lam_or_search", **_same("support_fraction")},
-        memory_bytes=_row_bytes,
+        takes=("lam", "support_fraction"),
     ),
     MethodInfo(
         name="hrpca",
@@ -150,8 +117,7 @@ _METHODS = (
         parameters="k, seed, t (--support-fraction)",
         cost="O(n²k) a removal after the Gram matrix",
         estimator="competitors.row_methods:HRPCA",
-        takes=_same("support_fraction", "max_removals", "random_state"),
-        memory_bytes=_row_bytes,
+        takes=("support_fraction", "max_removals", "random_state"),
     ),
     MethodInfo(
         name="pcp",
@@ -160,8 +126,11 @@ _METHODS = (
         parameters="k, λ (--lambda; 1/√max(n, p))",
         cost="O(n²p) an iteration, 12np bytes",
         estimator="competitors.pixel_methods:PCP",
-        takes=_same("lam", "progress"),
-        memory_bytes=_pcp_bytes,
+        takes=("lam", "progress"),
+        # W and the right factor twice (rank n at worst) in float32, n × n matrices, blocks.
+        memory_bytes=lambda n, p, k: (
+            12 * n * p + 48 * min(n, p) ** 2 + 16 * (1 << 19) * 8 + 16 * (k + 1) * p
+        ),
         needs_pixels=True,
         nested=True,
     ),
@@ -172,27 +141,31 @@ _METHODS = (
         parameters="k",
         cost="O(npk²) an iteration",
         estimator="competitors.pixel_methods:RobustSubspace",
-        takes=_same("progress"),
-        memory_bytes=_robust_subspace_bytes,
+        takes=("progress",),
+        # PCA for the start, the fit and its normal equations, and blocks in float32.
+        memory_bytes=lambda n, p, k: (
+            (32 * min(n, p) ** 2 + (8 * n * p if n > p else 0))
+            + (8 * (4 * k + 6) * (n + p) + 8 * n * k * k + 32 * max(1 << 19, 64 * n))
+        ),
+        needs_pixels=True,
+    ),
+    # For streams: each frame is seen by a fit to those before it.
+    MethodInfo(
+        name="online",
+        paper="Podosinnikova, Setzer, Hein 2014, of a sliding window",
+        outlier_model="up to half of the last 500 frames, whole",
+        parameters="k, t (--support-fraction; reweighted without)",
+        cost="O(500·p) a frame, O(500²k) an iteration every 50 frames",
+        estimator="online:OnlineTRPCA",
+        takes=("support_fraction", "reweight", "random_state"),
+        # A window of rows, and the fit of it.
+        memory_bytes=lambda n, p, k: min(n, 500) * p + _row_bytes(min(n, 500), p, k),
         needs_pixels=True,
     ),
 )
 
-METHODS: dict[str, MethodInfo] = {method.name: method for method in _METHODS}
-"""Every method by its name, TRPCA first."""
+COMPARED = {method.name: method for method in _ALL}
+"""Every method that a comparison can have, by its name, TRPCA first."""
 
-_ONLINE = MethodInfo(
-    name="online",
-    paper="Podosinnikova, Setzer, Hein 2014, of a sliding window",
-    outlier_model="up to half of the last 500 frames, whole",
-    parameters="k, t (--support-fraction; reweighted without)",
-    cost="O(500·p) a frame, O(500²k) an iteration every 50 frames",
-    estimator="online:OnlineTRPCA",
-    takes=_same("support_fraction", "reweight", "random_state"),
-    memory_bytes=_online_bytes,
-    needs_pixels=True,
-)
-"""A method for streams: each frame is seen by a fit to those before it."""
-
-COMPARED = {**METHODS, _ONLINE.name: _ONLINE}
-"""Every method that a comparison can have, by its name."""
+METHODS = {name: method for name, method in COMPARED.items() if name != "online"}
+"""Every method that a run can have."""

@@ -64,27 +64,22 @@ class PixelMethod(AffineEstimator):
         reader = as_columns(self._training_matrix(X))
         dtype = np.float64 if reader.dtype == np.float64 else np.float32
         center, components = self._fit_pixels(reader, dtype)
+        center = center.astype(np.float64)
         components = orthonormal_rows(components.astype(np.float64).T)
-        fit = _pixel_fit(reader, center.astype(np.float64), components, self.n_components)
+        (n, p), rank = reader.shape, len(components)
+        scores, squares = np.zeros((n, self.n_components)), np.zeros(n)
+        for part in _column_blocks(n, p):
+            block = reader.columns(part.start, part.stop)
+            rows = np.subtract(block, center[part], dtype=np.float64)
+            squares += np.einsum("ij,ij->i", rows, rows)
+            scores[:, :rank] += rows @ components[:, part].T
+        residuals = np.maximum(squares - np.einsum("nk,nk->n", scores, scores), 0.0)
+        basis = np.pad(components.T, ((0, 0), (0, self.n_components - rank)))
+        fit = Fit(center, basis, scores, residuals, np.ones(n, dtype=bool))
         self._set_fit(fit)
-        self._set_pixels([(center.astype(np.float64), components)])
+        self._set_pixels([(center, components)])
         self._set_outlier_scores(fit)
         return self
-
-
-def _pixel_fit(reader: ColumnReader, center: Floats, components: Floats, n_components: int) -> Fit:
-    """Scores and residuals of every row, in one pass over the columns; O(npk) operations."""
-    n, p = reader.shape
-    scores = np.zeros((n, n_components))
-    squares = np.zeros(n)
-    for part in _column_blocks(n, p):
-        rows = np.subtract(reader.columns(part.start, part.stop), center[part], dtype=np.float64)
-        squares += np.einsum("ij,ij->i", rows, rows)
-        scores[:, : len(components)] += rows @ components[:, part].T
-    residuals = np.maximum(squares - np.einsum("nk,nk->n", scores, scores), 0.0)
-    basis = np.zeros((p, n_components))
-    basis[:, : len(components)] = components.T
-    return Fit(center, basis, scores, residuals, np.ones(n, dtype=bool))
 
 
 @dataclass(eq=False, repr=False)
@@ -100,16 +95,14 @@ class PCP(PixelMethod):
     Y/μ by 1/μ to get L, the entries of W = X − L + Y/μ by λ/μ to get S, and takes Y ← μ(W − S). So
     Y is μW cut off at ±λ and S = W − Y/μ: the state is W alone. (In W, L is over-relaxed: 1.6 L −
     0.6 (X − S').) The singular values come from the eigenpairs of ZZᵀ (n ≤ p), which is formed in
-    float64: squares in float32 would leave those below some 1/1000 of the largest to rounding. Each
-    iteration is one pass over X: n²p operations for ZZᵀ and 4npr for L, O(n³) for the eigenpairs.
+    float64: squares in float32 would leave those below some 1/1000 of the largest to rounding.
 
     Y is always λ times a subgradient of ‖S‖_1, and Y + μ(S − S') is one of ‖L‖_*: with both
     residuals 0 the pair is optimal. It ends when the primal one, ‖X − L − S‖_F ≤ tol · ‖X‖_F, and
     the dual one, μ‖S − S'‖_F ≤ 10 tol · ‖Y‖_F with S' of the iteration before, are met; below 1e-6
     only float64 gets. Lin, Chen and Ma let μ grow in every iteration and look at the primal
-    residual alone. Then S soon cannot move any more, and on noisy matrices what is called converged
-    is far from the optimum; so here the residuals decide whether μ grows or falls, less often from
-    iteration to iteration, as a penalty that keeps moving need not converge.
+    residual alone; then S soon cannot move any more, and on noisy matrices what is called converged
+    is far from the optimum. So here the residuals decide whether μ grows or falls.
 
     E. J. Candès, X. Li, Y. Ma, J. Wright: "Robust principal component analysis?", Journal of the
     ACM 58 (2011; preprint 2009). Z. Lin, M. Chen, Y. Ma: "The augmented Lagrange multiplier method
@@ -189,9 +182,13 @@ class _Pursuit:
     def iterate(self) -> float:
         """One iteration; returns the larger of the primal and a tenth of the dual residual."""
         mu, dtype = self._mu, self._dtype
-        self._shrink(mu)
+        eigenvalues, vectors = np.linalg.eigh(self._gram)
+        lengths = np.sqrt(np.maximum(eigenvalues, 0.0))[::-1]  # singular values of Z
+        kept = lengths * mu > 1.0
+        self.left, lengths = vectors[:, ::-1][:, kept], lengths[kept]
+        self.lengths = lengths - 1.0 / mu
         left = self.left.astype(dtype)
-        shrunk = left * (1.0 - dtype(1.0) / (mu * self._lengths_of_Z)).astype(dtype)
+        shrunk = left * (1.0 - dtype(1.0) / (mu * lengths)).astype(dtype)
         right = np.empty((left.shape[1], self._reader.shape[1]), dtype=dtype)
         following = self._next_penalty()
         gram, squares = np.zeros_like(self._gram), np.zeros(3)
@@ -212,7 +209,7 @@ class _Pursuit:
             squares += [float(np.vdot(each, each)) for each in (rest - L, new - S, Y)]
             rest += Y * dtype(1.0 / following)
             gram += _product(rest)
-        self.right = right / self._lengths_of_Z[:, None].astype(dtype)
+        self.right = right / lengths[:, None].astype(dtype)
         self._gram, self._previous, self._mu = gram, mu, following
         primal, dual, length = np.sqrt(squares)
         self._primal = float(primal) / self._length
@@ -246,14 +243,6 @@ class _Pursuit:
         Y = W * self._dtype(mu)
         return np.asarray(np.clip(Y, -self._lam, self._lam, out=Y))
 
-    def _shrink(self, mu: float) -> None:
-        """Left singular vectors of Z, and the singular values lowered by 1/μ."""
-        squares, vectors = np.linalg.eigh(self._gram)
-        lengths = np.sqrt(np.maximum(squares, 0.0))[::-1]
-        kept = lengths * mu > 1.0
-        self.left, self._lengths_of_Z = vectors[:, ::-1][:, kept], lengths[kept]
-        self.lengths = self._lengths_of_Z - 1.0 / mu
-
 
 def _product(block: NDArray[Any]) -> Floats:
     """ZZᵀ of a block, in float64."""
@@ -278,7 +267,7 @@ class RobustSubspace(PixelMethod):
     weighted regression of every pixel on C, C given those is one of every row on U; they take
     turns, with the weights renewed before each, where the paper takes gradient steps. The start is
     PCA. All normal equations come from one product of the weights with the k(k + 1)/2 products of
-    coefficients: one pass over X with O(npk²) operations, and no array of the size of X.
+    coefficients, in one pass over X.
 
     F. De la Torre, M. J. Black: "Robust principal component analysis for computer vision", ICCV
     2001; "A framework for robust subspace learning", IJCV 54 (2003).
@@ -384,14 +373,11 @@ class _Learning:
             normal += W @ _pairs(U)
             moments += np.multiply(W, E, out=W) @ U
         self._coefficients += _solve(normal, moments)
-        self._orthonormalise()
-        return objective
-
-    def _orthonormalise(self) -> None:
-        """Keep the regressions well-conditioned: orthonormal components, the same product CU."""
+        # To keep the regressions well-conditioned: orthonormal components, the same product CU.
         Q, R = scipy.linalg.qr(self._components.T, mode="economic", check_finite=False)
         self._components = np.ascontiguousarray(Q.T)
         self._coefficients = self._coefficients @ R.T
+        return objective
 
     def principal(self) -> tuple[Floats, Floats, Floats]:
         """Centre, components along the principal axes of the coefficients, coefficients."""

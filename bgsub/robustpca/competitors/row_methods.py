@@ -21,27 +21,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Self
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from bgsub.robustpca import spaces
 from bgsub.robustpca.base import AffineEstimator
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.descent import smallest
 from bgsub.robustpca.reweight import rounding_level
-from bgsub.robustpca.spaces import (
-    Fit,
-    Floats,
-    RowSpace,
-    Space,
-    leading_eigenpairs,
-    peak_signs,
-)
+from bgsub.robustpca.spaces import Fit, Flags, Floats, RowSpace, Space, inverse_roots, peak_signs
 from bgsub.robustpca.trpca import principal_axes
-
-Flags = NDArray[np.bool_]
 
 _MEDIAN_ITERATIONS = 500
 _MEDIAN_TOL = 1e-10
@@ -58,15 +49,13 @@ class Coordinates:
     """Weights of the origin in the space, shape (q,)."""
     lift: Callable[[Floats], Floats]
     """V of shape (ρ, c) to the weights TV of shape (q, c)."""
-    noise: float
-    """Sums of squares up to this are rounding errors of the Gram matrix."""
 
-    @classmethod
-    def of(cls, points: Floats, origin: Floats, lift: Callable[[Floats], Floats]) -> Self:
-        """Make them of points about an origin."""
-        lengths = np.sqrt(np.einsum("ij,ij->i", points, points))
+    @cached_property
+    def noise(self) -> float:
+        """Sums of squares up to this are rounding errors of the Gram matrix."""
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.points, self.points))
         typical = float(np.median(lengths[lengths > 0.0])) if lengths.any() else 0.0
-        return cls(points, origin, lift, typical**2 * len(points) * _EPS * 4)
+        return typical**2 * len(self.points) * _EPS * 4
 
     def principal(self, rows: Floats, n_components: int) -> Floats:
         """Leading principal axes of centred rows of shape (m, ρ), shape (ρ, ≤ k)."""
@@ -76,8 +65,8 @@ class Coordinates:
 
     def fit_of(self, center: Floats, axes: Floats, support: Flags) -> Fit:
         """Scores and residuals of the points for a centre (ρ,) and orthonormal axes (ρ, c ≤ k)."""
-        residuals = distances(self.points, center, axes) ** 2
-        return Fit(center, axes, (self.points - center) @ axes, residuals, support)
+        errors = spaces.residuals(self.points, center, axes.T)
+        return Fit(center, axes, (self.points - center) @ axes, errors, support)
 
     def lifted(self, fit: Fit) -> Fit:
         """Express centre and components of a fit in weights of the space."""
@@ -87,9 +76,7 @@ class Coordinates:
 
 def distances(points: Floats, center: Floats, axes: Floats) -> Floats:
     """Distance of every point from the subspace through a centre along orthonormal axes."""
-    rest = points - center
-    rest -= (rest @ axes) @ axes.T
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rest, rest)))
+    return np.asarray(np.sqrt(spaces.residuals(points, center, axes.T)))
 
 
 def coordinates(space: Space) -> Coordinates:
@@ -100,7 +87,7 @@ def coordinates(space: Space) -> Coordinates:
     origin = space.lift(share[:, None])[:, 0]
     if not isinstance(space, RowSpace):
         points = space.project(np.eye(origin.size))
-        return Coordinates.of(points - points[near].mean(axis=0), origin, np.copy)
+        return Coordinates(points - points[near].mean(axis=0), origin, np.copy)
     K = space.project(np.eye(n))
     means = K[near].mean(axis=0)
     middle = means[near].mean()
@@ -108,16 +95,15 @@ def coordinates(space: Space) -> Coordinates:
     # What is left of a row that lies at the origin is rounding errors, and must not be scaled up.
     errors = 64 * _EPS * (K.diagonal() + 2 * np.abs(means) + abs(middle))
     squares = np.where(centred.diagonal() > errors, centred.diagonal(), 0.0)
-    lengths = np.sqrt(squares)
-    inverse = np.where(lengths > 0.0, 1.0 / np.where(lengths > 0.0, lengths, 1.0), 0.0)
+    inverse = inverse_roots(squares, squares > 0.0)
     # Rows of one length: else all others would be noise beside a row that is huge.
     lower, pivots, rank, _ = scipy.linalg.lapack.dpstrf(
         centred * inverse * inverse[:, None], lower=1
     )
-    rank = min(rank, int((lengths > 0.0).sum()))
+    rank = min(rank, int(np.count_nonzero(squares)))
     order = pivots - 1
     points = np.zeros((n, rank))
-    points[order] = np.tril(lower)[:, :rank] * lengths[order, None]
+    points[order] = np.tril(lower)[:, :rank] * np.sqrt(squares[order, None])
     top, chosen = points[order[:rank]], order[:rank]
 
     def lift(V: Floats) -> Floats:
@@ -126,15 +112,11 @@ def coordinates(space: Space) -> Coordinates:
             weights[chosen] = scipy.linalg.solve_triangular(top, V, lower=True, trans="T")
         return np.asarray(weights - share[:, None] * weights.sum(axis=0))
 
-    return Coordinates.of(points, origin, lift)
+    return Coordinates(points, origin, lift)
 
 
 def spatial_median(points: Floats) -> Floats:
-    """Point with the least sum of distances to the rows, shape (ρ,).
-
-    Weiszfeld's iteration; where it meets a row, the step of Vardi and Zhang (2000) decides whether
-    that row is the median. Starts at the mean; O(nρ) operations an iteration.
-    """
+    """Point with the least sum of distances to the rows, by Weiszfeld, Vardi and Zhang (2000)."""
     center = points.mean(axis=0)
     scale = float(np.abs(points - center).max(initial=0.0))
     if scale == 0.0:
@@ -187,9 +169,8 @@ class PCA(RowMethod):
 
     Minimises Σ_i r_i(m, U) over all n rows. In the row space: with J = I − 11ᵀ/n the mean has the
     weights 1/n, and for the leading eigenpairs JKJ V = VΛ the components are U = X₀ᵀVΛ^(−1/2),
-    since X₀ᵀJ then has the right singular vectors U; columns of V sum to 0. O(n²k) operations per
-    Lanczos iteration after the Gram matrix. K. Pearson: "On lines and planes of closest fit to
-    systems of points in space", 1901.
+    since X₀ᵀJ then has the right singular vectors U; columns of V sum to 0. K. Pearson: "On lines
+    and planes of closest fit to systems of points in space", 1901.
     """
 
     n_components: int = 10
@@ -218,9 +199,7 @@ class HRPCA(RowMethod):
     n rows, removed or not. The paper takes the true rows to be of mean 0; here they are centred
     beforehand by the mean m of the t rows nearest to the spatial median. For t = n this is PCA.
 
-    All that is looked at are scores, so it runs in coordinates: a removal takes ρ² operations from
-    the scatter matrix, its leading eigenvectors O(ρ²k), with ρ < n whatever p is. Rows are drawn in
-    the order of their distances from m, so the order in which they are given does not matter.
+    Rows are drawn in the order of their distances from m: that of the rows given does not matter.
 
     H. Xu, C. Caramanis, S. Mannor: "Outlier-robust PCA: the high-dimensional case", IEEE
     Transactions on Information Theory 59 (2013).
@@ -258,7 +237,10 @@ class HRPCA(RowMethod):
         left = np.ones(len(M), dtype=bool)
         best, best_left, n_best = -1.0, left.copy(), 0
         for step in range(removals + 1):
-            scores = _leading_scores(M, scatter, self.n_components, scale) ** 2
+            axes = np.zeros((0, 0))
+            if scatter.size:
+                axes = spaces.leading_eigenpairs(scatter, self.n_components, scale)[1]
+            scores = (M @ axes) ** 2
             variance = float(np.partition(scores, t - 1, axis=0)[:t].sum() / t)
             if variance > best:
                 best, best_left, n_best = variance, left.copy(), step
@@ -272,11 +254,3 @@ class HRPCA(RowMethod):
         removed = np.zeros(len(M), dtype=bool)
         removed[order] = ~best_left
         return removed, best, n_best
-
-
-def _leading_scores(M: Floats, scatter: Floats, n_components: int, scale: float) -> Floats:
-    """Scores of all rows along the leading eigenvectors of the scatter matrix."""
-    if scale == 0.0 or scatter.shape[0] == 0:
-        return np.zeros((len(M), 1))
-    _, vectors = leading_eigenpairs(scatter, n_components, scale)
-    return M @ vectors if vectors.shape[1] else np.zeros((len(M), 1))

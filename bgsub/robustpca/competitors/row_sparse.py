@@ -56,9 +56,9 @@ class ORPCA(RowMethod):
     the weighted mean, U the leading eigenvectors of Σω_i x̃_i x̃_iᵀ) never increases it. The paper
     alternates with O held fixed in place of ω, which has the same stationary points and smaller
     steps. In place of the full eigenproblem each iteration makes one Rayleigh-Ritz step from the
-    last axes, which suffices for the descent: O(nρk) ≤ O(n²k) operations in coordinates, after
-    O(n³/3) once. It ends when no d_i, cut off at λ/2, changes by more than `tol` of λ/2. The
-    problem is not convex; the path from PCA at λ = ∞, warm-started, makes the result deterministic.
+    last axes, which suffices for the descent. It ends when no d_i, cut off at λ/2, changes by more
+    than `tol` of λ/2. The problem is not convex; the path from PCA at λ = ∞, warm-started, makes
+    the result deterministic.
 
     G. Mateos, G. B. Giannakis: "Robust PCA as bilinear decomposition with outlier-sparsity
     regularization", IEEE Transactions on Signal Processing 60 (2012).
@@ -79,7 +79,11 @@ class ORPCA(RowMethod):
         state = _Path(F, center, axes, self.n_components, resolution)
         t = support_size(len(F), self.support_fraction)
         if self.lam is not None:
-            half, residual = self.lam / 2, self._approach(state, self.lam / 2)
+            half, current = self.lam / 2, _PATH_FACTOR * float(state.distances.max(initial=0.0))
+            while current > half and state.n_iter < self.max_iter:
+                state.descend(current, _PATH_TOL, _PATH_ITERATIONS)
+                current *= _PATH_FACTOR
+            residual = state.descend(half, self.tol, self.max_iter - state.n_iter)
         elif t == len(F) or state.distances.max() <= resolution:  # PCA leaves nothing
             half, residual = np.inf, 0.0
         else:
@@ -93,25 +97,17 @@ class ORPCA(RowMethod):
             inside |= smallest(state.distances, t)
         return points.fit_of(state.center, state.leading, inside)
 
-    def _approach(self, state: _Path, half: float) -> float:
-        """Lower λ/2 to a given value; returns the residual."""
-        current = _PATH_FACTOR * float(state.distances.max(initial=0.0))
-        while current > half and state.n_iter < self.max_iter:
-            state.descend(current, _PATH_TOL, _PATH_ITERATIONS)
-            current *= _PATH_FACTOR
-        return state.descend(half, self.tol, self.max_iter - state.n_iter)
-
     def _follow_path(self, state: _Path, t: int) -> tuple[float, float]:
         """Lower λ/2 to where it meets the t-th distance; returns it and the residual."""
         half = float(state.distances.max(initial=0.0))
         while True:
-            lower = max(state.smallest_distance(t), _PATH_FACTOR * half)
+            lower = max(np.partition(state.distances, t - 1)[t - 1].item(), _PATH_FACTOR * half)
             change = abs(lower - half) / max(half, state.resolution)
             left = self.max_iter - state.n_iter
             if change <= self.tol or left <= 0:
                 # The last λ to the end; should its t-th distance move, the path goes on.
                 residual = max(state.descend(half, self.tol, left), change if left <= 0 else 0.0)
-                moved = state.smallest_distance(t)
+                moved = np.partition(state.distances, t - 1)[t - 1].item()
                 if left <= 0 or abs(moved - half) <= 10 * self.tol * max(half, state.resolution):
                     return half, residual
             half = lower
@@ -137,10 +133,6 @@ class _Path:
         """The first k axes, which are what counts."""
         return self.axes[:, : self.n_components]
 
-    def smallest_distance(self, t: int) -> float:
-        """The t-th of the distances."""
-        return float(np.partition(self.distances, t - 1)[t - 1])
-
     def descend(self, half: float, tol: float, max_iter: int) -> float:
         """Iterate at one λ; returns the last change of a distance relative to λ/2."""
         residual = 0.0
@@ -148,9 +140,15 @@ class _Path:
             return residual
         for _ in range(max(max_iter, 1)):
             before = np.minimum(self.distances, half)
-            self.axes, self.center = _weighted_step(
-                self.points, self.axes, half / np.maximum(self.distances, half)
-            )
+            weights = half / np.maximum(self.distances, half)
+            self.center = weights @ self.points / weights.sum()
+            rows = (self.points - self.center) * np.sqrt(weights)[:, None]
+            # A Rayleigh-Ritz step of the weighted scatter matrix on the span of the axes and their
+            # image, which holds the axes themselves: the first k of the new ones explain no less.
+            both = np.column_stack([self.axes, rows.T @ (rows @ self.axes)])
+            basis = scipy.linalg.qr(both, mode="economic", check_finite=False)[0]
+            turn = scipy.linalg.svd(rows @ basis, full_matrices=False, check_finite=False)[2]
+            self.axes = basis @ turn[: self.axes.shape[1]].T
             self.distances = distances(self.points, self.center, self.leading)
             self.n_iter += 1
             change = float(np.abs(np.minimum(self.distances, half) - before).max())
@@ -158,19 +156,6 @@ class _Path:
             if residual <= tol:
                 break
         return residual
-
-
-def _weighted_step(points: Floats, axes: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Rayleigh-Ritz step of the weighted scatter matrix on the span of the axes and their image.
-
-    The span holds the axes themselves, so the first k of the new ones explain no less.
-    """
-    center = weights @ points / weights.sum()
-    rows = (points - center) * np.sqrt(weights)[:, None]
-    image = rows.T @ (rows @ axes)
-    basis = scipy.linalg.qr(np.column_stack([axes, image]), mode="economic", check_finite=False)[0]
-    _, _, turn = scipy.linalg.svd(rows @ basis, full_matrices=False, check_finite=False)
-    return basis @ turn[: axes.shape[1]].T, center
 
 
 @dataclass(eq=False, repr=False)
@@ -194,8 +179,7 @@ class OutlierPursuit(RowMethod):
     - Y ← Y + β(M − L − C),
 
     until the primal and the dual residual, relative to M and to Y, are both below `tol`. From Y = C
-    = 0 all of it stays of the form AM, so the iteration runs in coordinates and the result is that
-    on X: O(n³) operations an iteration whatever p is.
+    = 0 all of it stays of the form AM, so in coordinates the result is that on X.
 
     H. Xu, C. Caramanis, S. Sanghavi: "Robust PCA via outlier pursuit", IEEE Transactions on
     Information Theory 58 (2012). M. McCoy, J. A. Tropp: "Two proposals for robust PCA using
@@ -243,10 +227,7 @@ class OutlierPursuit(RowMethod):
     def _search(
         self, split: _Decomposition, enough: Callable[[], bool | np.bool_], last: float
     ) -> float:
-        """Find the least λ from which on `enough` holds, by bisection; returns the residual.
-
-        Values of λ are those of s = λ/(λ_max − λ); `last` is taken if it holds nowhere in range.
-        """
+        """Find the least λ from which on `enough` holds, or the last one; returns the residual."""
 
         def run(s: float, tol: float) -> float:
             return split.run(split.largest_lambda / (1.0 + 1.0 / s), tol, self.max_iter)
@@ -297,7 +278,11 @@ class _Decomposition:
         residual = 0.0
         if lam >= self.largest_lambda:
             # The product of the singular vectors of M is a multiplier for C = 0: L = M is optimal.
-            self._set_low_rank(self._M)
+            _, lengths, axes = np.linalg.svd(self._M, full_matrices=False)
+            kept = lengths > lengths.max(initial=0.0) * _RANK_TOLERANCE
+            self.lengths, self.axes, self.rank = lengths[kept], axes[kept].T, int(kept.sum())
+            self.outliers = np.zeros(len(self._M), dtype=bool)
+            self.objective = float(lengths.sum())
             return residual
         for iteration in range(1, max_iter + 1):
             primal, dual = self._step()
@@ -308,13 +293,6 @@ class _Decomposition:
             if iteration % _BALANCE_EVERY == 0 and iteration <= _BALANCE_UNTIL:
                 self._beta *= 2.0 if primal > 5 * dual else 0.5 if dual > 5 * primal else 1.0
         return residual
-
-    def _set_low_rank(self, L: Floats) -> None:
-        _, lengths, axes = np.linalg.svd(L, full_matrices=False)
-        kept = lengths > lengths.max(initial=0.0) * _RANK_TOLERANCE
-        self.lengths, self.axes, self.rank = lengths[kept], axes[kept].T, int(kept.sum())
-        self.outliers = np.zeros(len(L), dtype=bool)
-        self.objective = float(lengths.sum())
 
     def _step(self) -> tuple[float, float]:
         M, beta = self._M, self._beta
