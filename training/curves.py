@@ -17,7 +17,7 @@ def main() -> None:
     parser.add_argument("logs", type=Path, nargs="+", help="what training.train wrote, .jsonl")
     parser.add_argument("out", type=Path, help="a PNG file")
     arguments = parser.parse_args()
-    figure = Figure(figsize=(9, 3.5), layout="constrained")
+    figure = Figure(figsize=(9, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     for file in arguments.logs:
         entries = [json.loads(line) for line in file.read_text().splitlines()]
@@ -30,7 +30,7 @@ def main() -> None:
             right.plot([e["step"] for e in judged], means, "o-", label=name)
     left.set(xlabel="step", ylabel="cross entropy of objects")
     right.set(xlabel="step", ylabel="mean F of scenes left out", ylim=(0, 1))
-    left.legend()
+    left.legend(fontsize="x-small", ncols=2)
     figure.savefig(arguments.out, dpi=110)
 
 

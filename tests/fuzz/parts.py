@@ -160,7 +160,7 @@ def options(place: Place, rng: Rng) -> Try:
     arguments = []
     for _ in range(int(rng.integers(1, 5))):
         one = declared[int(rng.integers(len(declared)))]
-        rule = one.metadata["option"].rule
+        rule = one.rule
         arguments.append(one.flag)
         if type(rule).__name__ != "Switch":
             arguments.append(_value(rule, rng))
