@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -225,16 +226,18 @@ class Learner:
             old, new = zip(*self._pairs, strict=True)
             torch._foreach_lerp_(old, new, self._average)
 
-    def state(self) -> dict[str, object]:
+    def state(self) -> dict[str, Any]:
         """Return what is needed to go on."""
         return {
             "net": self.net.state_dict(),
             "mean": self.mean.state_dict(),
             "optimizer": self.optimizer.state_dict(),
+            "entropy": self.entropy,
         }
 
-    def restore(self, state: dict[str, dict[str, object]]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
+        self.entropy.copy_(state["entropy"])
         self.net.load_state_dict(state["net"])
         self.mean.load_state_dict(state["mean"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -322,11 +325,11 @@ def main() -> None:
         step, spent = state["step"], state["seconds"]
         for learner in learners:
             learner.restore(state[learner.name])
-    start = time.monotonic() - spent
+    begun, start = step, time.monotonic() - spent
     while True:
         seconds = time.monotonic() - start
         done = max(seconds / (60 * arguments.minutes), step / arguments.steps)
-        if done >= 1 or (step and step % arguments.every == 0):
+        if done >= 1 or (step > begun and step % arguments.every == 0):
             for learner in learners:
                 torch.save(learner.mean.state_dict(), out.with_name(f"{learner.name}.pt"))
             states = {learner.name: learner.state() for learner in learners}
