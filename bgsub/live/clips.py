@@ -34,7 +34,7 @@ def clip_name(wall_s: float, number: int, suffix: str) -> str:
     return f"event-{datetime.fromtimestamp(wall_s, UTC):%Y%m%dT%H%M%SZ}-{number:04d}.{suffix}"
 
 
-def remove_oldest(folder: Path, keep: str | None, writing: Path | None) -> None:
+def remove_oldest(folder: Path, keep: str | None, current: Path | None) -> None:
     """Remove clips beyond what `parse_keep` reads, the oldest first, but never the one at work."""
     if keep is None:
         return
@@ -47,7 +47,7 @@ def remove_oldest(folder: Path, keep: str | None, writing: Path | None) -> None:
                 clips.append((facts.st_mtime, path.name, facts.st_size, path))
     total = sum(size for _, _, size, _ in clips)
     for written, _, size, path in sorted(clips):
-        if path != writing and (total > most_bytes or time.time() - written > most_s):
+        if path != current and (total > most_bytes or time.time() - written > most_s):
             with contextlib.suppress(OSError):
                 path.unlink()
                 total -= size
