@@ -18,6 +18,9 @@ from bgsub.video.frames import Bytes
 Doubles = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
+Each = Callable[..., Iterable[Any]]
+"""`map`, or what does the same in threads."""
+
 COARSEST = 24
 """Pixels of the shorter side of the smallest picture of a pyramid, at least."""
 
@@ -95,10 +98,6 @@ class Motion(NamedTuple):
     def scaled(self, across: float, down: float) -> Motion:
         """Return the same motion of frames of another size."""
         return self._replace(right=across * self.right, down=down * self.down)
-
-    def enlarged(self, factor: float) -> Motion:
-        """Return the same motion of pictures so many times as large."""
-        return self._replace(right=factor * self.right, down=factor * self.down)
 
 
 class Found(NamedTuple):
@@ -229,20 +228,21 @@ def warped(picture: NDArray[Any], matrix: Doubles, way: int = cv2.INTER_LINEAR) 
 
 
 def _pyramid(small: Bytes) -> list[Singles]:
-    """Return the texture of a picture at halves of its size, the smallest first."""
+    """Return luma less its mean around, over its contrast around, at halves of its size.
+
+    The smallest comes first.
+    """
     levels = [small]
     while min(levels[-1].shape) >= 2 * COARSEST:
         levels.append(np.asarray(cv2.pyrDown(levels[-1]), np.uint8))
-    return [_texture(level) for level in reversed(levels)]
-
-
-def _texture(level: Bytes) -> Singles:
-    """Return luma less its mean around, over its contrast around."""
-    around = (_around(level.shape),) * 2
-    luma = level.astype(np.float32)
-    luma -= cv2.blur(luma, around)
-    contrast = cv2.sqrt(cv2.blur(luma * luma, around) + np.float32(_FAINT * _FAINT))
-    return np.asarray(luma / contrast, np.float32)
+    textures = []
+    for level in reversed(levels):
+        around = (_around(level.shape),) * 2
+        luma = level.astype(np.float32)
+        luma -= cv2.blur(luma, around)
+        contrast = cv2.sqrt(cv2.blur(luma * luma, around) + np.float32(_FAINT * _FAINT))
+        textures.append(np.asarray(luma / contrast, np.float32))
+    return textures
 
 
 def _around(shape: tuple[int, ...]) -> int:
@@ -318,7 +318,7 @@ class Registration:
     def find(self, picture: Bytes) -> Motion:
         """Find how a frame, BGR or grey, lies; as the place does where nothing is sure."""
         found = self._aligner.find(shrunken(picture))
-        motion = found.motion.enlarged(self._factor)
+        motion = found.motion.scaled(self._factor, self._factor)
         if not found.sure:
             return Motion()
         full = Motion(round(motion.right), round(motion.down))
@@ -330,9 +330,7 @@ class Registration:
         return {"camera_reference": self.reference, "camera_factor": np.array(self._factor)}
 
 
-def find_registration(
-    pictures: Bytes, each: Callable[..., Iterable[Found]] = map
-) -> Registration | None:
+def find_registration(pictures: Bytes, each: Each = map) -> Registration | None:
     """Find the place of a scene, if the camera shakes.
 
     Frames, (n, h, w, 3) in order of time, are compared with one of them first. Where some seem to
@@ -425,17 +423,15 @@ def align(registration: Registration | None, frame: Bytes) -> Aligned:
     return Aligned(moved(frame, motion), motion)
 
 
-def moved(plane: NDArray[Any], motion: Motion) -> NDArray[Any]:
-    """Move a frame, (h, w) or (h, w, 3), to the reference; its borders are continued."""
+def moved(plane: NDArray[Any], motion: Motion, *, back: bool = False) -> NDArray[Any]:
+    """Move a frame, (h, w) or (h, w, 3), to the reference, or what lies there `back` to the frame.
+
+    Its borders are continued.
+    """
     if motion == Motion():
         return plane
+    matrix = motion.matrix(*plane.shape[:2])
+    if back:
+        return warped(plane, np.asarray(cv2.invertAffineTransform(matrix)))
     # Cubic, as linear interpolation leaves half of the sharpest edges between two pixels.
-    return warped(plane, motion.matrix(*plane.shape[:2]), cv2.INTER_CUBIC)
-
-
-def moved_back(plane: NDArray[Any], motion: Motion) -> NDArray[Any]:
-    """Move a plane of the reference, (h, w) or (h, w, 3), to where a frame lies."""
-    if motion == Motion():
-        return plane
-    there = cv2.invertAffineTransform(motion.matrix(*plane.shape[:2]))
-    return warped(plane, np.asarray(there), cv2.INTER_LINEAR)
+    return warped(plane, matrix, cv2.INTER_CUBIC)

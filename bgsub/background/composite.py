@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.camera import moved
+from bgsub.background.camera import Each, moved
 from bgsub.background.light import lit
 from bgsub.background.scene import Scene, Shown
 from bgsub.video.frames import Bytes
@@ -119,7 +119,7 @@ def plates_of(
     pictures: Bytes,
     empty: Flags,
     found: Sequence[Shown],
-    each: Callable[..., Iterable[Any]] = map,
+    each: Each = map,
     *,
     fill: bool = True,
 ) -> list[Plate]:
@@ -134,8 +134,6 @@ def plates_of(
         Where they show no object.
     found : sequence of Shown
         What each shows of the scene.
-    each : callable, optional
-        `map`, or what does the same in threads.
     fill : bool, optional
         Inpaint what no frame shows, instead of taking the commonest colours, and say what is
         doubtful: for pictures to be looked at.
@@ -145,12 +143,7 @@ def plates_of(
     def place(i: int) -> int:
         state, light, motion = found[i]
         shown[i] = moved(empty[i].view(np.uint8), motion) > 0
-        aligned = moved(pictures[i], motion)
-        if aligned.ndim == 3:
-            aligned = lit(aligned, light.inverse())
-        elif not light.is_usual:
-            aligned = cv2.LUT(aligned, light.inverse().table()[0, :, 1])
-        pictures[i] = aligned
+        pictures[i] = lit(moved(pictures[i], motion), light.inverse())
         return state
 
     states = np.array(list(each(place, range(len(pictures)))))

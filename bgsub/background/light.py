@@ -66,16 +66,6 @@ class Light(NamedTuple):
     offset: Singles
     explained: float
 
-    @property
-    def is_usual(self) -> bool:
-        """Whether no grey level changes by more than rounding does."""
-        return bool(np.abs(self.gain - 1).max() < 0.004 and np.abs(self.offset).max() < 0.5)
-
-    def table(self) -> Bytes:
-        """Return what grey levels of the plate are in the frame, shape (1, 256, 3)."""
-        levels = np.arange(256, dtype=np.float32)[:, None] * self.gain + self.offset
-        return np.asarray(np.clip(np.rint(levels), 0, 255)[None], np.uint8)
-
     def inverse(self) -> Light:
         """Return the light of the plate relative to the frame."""
         gain = np.asarray(1 / self.gain, np.float32)
@@ -90,8 +80,12 @@ def thumbnail(frame: Bytes) -> Singles:
 
 
 def lit(plate: Bytes, light: Light) -> Bytes:
-    """Return a plate in the light of a frame."""
-    return plate if light.is_usual else np.asarray(cv2.LUT(plate, light.table()), np.uint8)
+    """Return a plate, (h, w, 3) or (h, w), in the light of a frame."""
+    if np.abs(light.gain - 1).max() < 0.004 and np.abs(light.offset).max() < 0.5:
+        return plate  # no grey level changes by more than rounding does
+    levels = np.arange(256, dtype=np.float32)[:, None] * light.gain + light.offset
+    table = np.clip(np.rint(levels), 0, 255)[None].astype(np.uint8)
+    return np.asarray(cv2.LUT(plate, table if plate.ndim == 3 else table[..., 1]), np.uint8)
 
 
 def fit_light(seen: Singles, plate: Singles) -> Light:
@@ -154,28 +148,11 @@ def _mode(ratios: Singles) -> float:
     return float(_MIDDLES[np.argmax(smooth * _HOW_USUAL)])
 
 
-class States(NamedTuple):
-    """States of a scene: lights on and off, day and night.
+def find_states(thumbnails: Singles) -> tuple[NDArray[np.int64], list[Light]]:
+    """Find the states of a scene, lights on and off, among thumbnails, (n, 3, 30, 40), in order.
 
-    Attributes
-    ----------
-    plates : list of ndarray of float32, shape (3, 30, 40)
-        Thumbnails of each, that of most frames first.
-    members : ndarray of int, shape (n,)
-        State of each frame; −1 where none explains it.
-    lights : list of Light
-        Of each frame, relative to the plate of its state.
-    """
-
-    plates: list[Singles]
-    members: NDArray[np.int64]
-    lights: list[Light]
-
-
-def find_states(thumbnails: Singles) -> States:
-    """Find the states of a scene among thumbnails, (n, 3, 30, 40), in order of time.
-
-    Every state has at least `STATE_SHARE` of the frames, and explains each of its members.
+    Returns the state of each frame, 0 for that of most and −1 where none explains it, and the light
+    of each against the median of its state. Every state has at least `STATE_SHARE` of the frames.
     """
     n = len(thumbnails)
     members, plates = np.full(n, -1, np.int64), list[Singles]()
@@ -204,21 +181,24 @@ def find_states(thumbnails: Singles) -> States:
         lights[index] = fits[state]
         if fits[state].explained >= _RECOGNISED:
             members[index] = state
-    return States(plates, members, [light for light in lights if light is not None])
+    return members, [light for light in lights if light is not None]
 
 
 def _settled(thumbnails: Singles) -> Singles:
     """Return the median of the frames that are alike one of them, each in its light."""
     plate = median(thumbnails, axis=0).astype(np.float32)
     fits = [fit_light(one, plate) for one in thumbnails]
-    if sum(map(_is_like, fits)) < _MOST_FRAMES * len(fits):
+    if sum(fit.explained >= _EXPLAINED for fit in fits) < _MOST_FRAMES * len(fits):
         # The median of several states is none of them.
         plate = _medoid(thumbnails)
         fits = [fit_light(one, plate) for one in thumbnails]
-    good = [(one, fit) for one, fit in zip(thumbnails, fits, strict=True) if _is_like(fit)]
-    if len(good) < 2:
+    at = [
+        (one - fit.offset[:, None, None]) / fit.gain[:, None, None]
+        for one, fit in zip(thumbnails, fits, strict=True)
+        if fit.explained >= _EXPLAINED
+    ]
+    if len(at) < 2:
         return plate
-    at = [(one - fit.offset[:, None, None]) / fit.gain[:, None, None] for one, fit in good]
     return np.asarray(np.clip(median(np.stack(at), axis=0), 0, 255), np.float32)
 
 
@@ -233,7 +213,3 @@ def _medoid(thumbnails: Singles) -> Singles:
         shares = np.array([one.explained for one in fits])
         scores.append(float(np.mean(shares >= _EXPLAINED) + 0.1 * np.mean(shares)))
     return np.asarray(thumbnails[picks[int(np.argmax(scores))]])
-
-
-def _is_like(light: Light) -> bool:
-    return light.explained >= _EXPLAINED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bgsub.background.camera import (
     Aligned,
+    Each,
     Registration,
     align,
     find_registration,
@@ -157,11 +158,7 @@ class Background:
         self._latest: tuple[tuple[Bytes, Hypothesis], ...] = ()
 
     @classmethod
-    def learn(
-        cls,
-        frames: Bytes,
-        each: Callable[..., Iterable[Any]] = map,
-    ) -> Background:
+    def learn(cls, frames: Bytes, each: Each = map) -> Background:
         """Learn the background from frames at the working size, (n, h, w, 3) with n ≤ 255.
 
         They are in order of time, spread over the video. About 35·n operations per pixel and
@@ -171,11 +168,11 @@ class Background:
         placed = list(each(partial(align, registration), frames))
         shake = max(one.motion.furthest(*one.frame.shape[:2]) for one in placed)
         thumbnails = np.stack([thumbnail(one.frame) for one in placed])
-        found = find_states(thumbnails)
+        state_of, lights = find_states(thumbnails)
         states = []
-        for state in range(len(found.plates)):
-            members = np.flatnonzero(found.members == state)
-            sample = np.stack([lit(placed[i].frame, found.lights[i].inverse()) for i in members])
+        for state in range(state_of.max() + 1):
+            members = np.flatnonzero(state_of == state)
+            sample = np.stack([lit(placed[i].frame, lights[i].inverse()) for i in members])
             states.append(_plates(sample, members / len(frames)))
         return cls(states, registration, shake)
 

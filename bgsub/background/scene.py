@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.camera import Motion, moved_back
+from bgsub.background.camera import Motion, moved
 from bgsub.background.light import Light, lit
 from bgsub.background.plates import (
     NOISE_UNIT,
@@ -58,7 +58,7 @@ class Scene:
     def background_of(self, shown: Shown) -> Bytes:
         """Return the empty scene as a frame would show it, (h, w, 3) BGR."""
         picture = lit(self.plate(shown.state), shown.light)
-        return np.asarray(moved_back(picture, shown.motion), np.uint8)
+        return np.asarray(moved(picture, shown.motion, back=True), np.uint8)
 
     def plate(self, state: int = 0) -> Bytes:
         """Return the empty scene in a state, (h, w, 3): the commonest colours if none is kept."""

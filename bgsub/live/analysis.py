@@ -160,7 +160,7 @@ class Learner:
         wanted = np.linspace(times[0], times[-1], min(len(times), SAMPLE))
         chosen = np.unique(np.abs(times[:, None] - wanted).argmin(axis=0))
         small = np.stack([at_working_size(layout.seen(frames[i][1])) for i in chosen])
-        masks = MaskModel.learned(small, (layout.height, layout.width), self._masks, each=each)
+        masks = MaskModel.learned(small, (layout.height, layout.width), self._masks, each)
         is_many = support_size(len(frames), None) >= _FRAMES_A_COMPONENT * _COMPONENTS
         return LiveModel(masks, copy(fit) if is_many else None)  # which goes on to learn
 
@@ -292,7 +292,7 @@ class Analysis:
         if (theirs.height, theirs.width) != (layout.height, layout.width):
             message = f"{self._name}: its pictures are analysed at {layout.width}×{layout.height}"
             raise InputError(f"{message}, but the model is of {theirs.width}×{theirs.height}")
-        self._masks = MaskModel.saved(self._given, masks)
+        self._masks = MaskModel.fit(None, masks, model=self._given)
 
     def look(self, data: bytes, time_s: float) -> Found | None:
         """Analyse a frame, as it comes from a feed; None while there is no model."""

@@ -137,7 +137,6 @@ def saved_scene(
     model: BackgroundModel, options: RunOptions, layout: Layout | None = None
 ) -> LearnedScene:
     """Return a model's scene for frames of a layout, which may have chroma as well."""
-    segmenter = saved_kind(model, options.threshold).saved(
-        model, mask_options(options, float(model.geometry.get("scale", 1.0)))
-    )
+    own = mask_options(options, float(model.geometry.get("scale", 1.0)))
+    segmenter = saved_kind(model, options.threshold).fit(None, own, model=model)
     return LearnedScene(layout or model.layout, model.inside, model, segmenter, model.scorer)

@@ -18,6 +18,7 @@ from bgsub.pipeline.loop import SceneFrame, Sink
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import MaskModel
+from bgsub.segmenter.protocol import FrameView
 from bgsub.video.frames import Bytes
 from bgsub.video.images import write_image
 from bgsub.video.seek import glimpse
@@ -51,11 +52,11 @@ def empty_scene(
     with Workers(threads) as workers:
         rows = sample_rows(len(pictures), SAMPLED, seed)
         small = np.stack([at_working_size(pictures[row]) for row in rows])
-        model = MaskModel.learned(small, (height, width), each=workers.map)
+        model = MaskModel.learned(small, (height, width), None, workers.map)
         del small
 
         def look(picture: Bytes) -> tuple[NDArray[np.bool_], Shown | None]:
-            seen = model.look(picture, with_scores=False)
+            seen = model.mask(FrameView.of(picture))
             return seen.mask == 0, seen.shown
 
         masks, shown = zip(*workers.map(look, pictures), strict=True)

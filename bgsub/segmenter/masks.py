@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.camera import Each
 from bgsub.background.composite import plates_of
-from bgsub.background.plates import Background, at_working_size
+from bgsub.background.plates import Background
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene, Shown
 from bgsub.segmenter.network import Answer, answer, enlarged, marked
@@ -68,39 +68,29 @@ class MaskModel(Segmenter):
         options: MaskOptions | None = None,
         *,
         model: BackgroundModel | None = None,
-        each: Callable[..., Iterable[Any]] = map,
+        each: Each = map,
     ) -> Self:
         """Learn the background of a video from a sample of its frames.
 
         The empty scene at their size is composed where frames are fitted; masks need none.
         """
-        if sample is None:
-            raise RuntimeError("a background is learned from a sample of frames")
-        found = cls(Scene(Background.learn(sample.small, each), [], sample.shape), options)
-        if model is not None:
-            found.compose(sample, each)
-        return found
-
-    @classmethod
-    def saved(cls, model: BackgroundModel, options: MaskOptions | None = None) -> Self:
-        """Return the segmenter of a saved model."""
-        if model.local is None:
-            raise RuntimeError("the masks of this model are cut from residuals")
+        if sample is not None:
+            found = cls.learned(sample.small, sample.shape, options, each)
+            if model is not None:
+                found.compose(sample, each)
+            return found
+        if model is None or model.local is None:
+            raise RuntimeError("neither a sample of frames nor a model of a scene")
         return cls(model.local, options)
 
     @classmethod
     def learned(
-        cls,
-        small: Bytes,
-        shape: tuple[int, int],
-        options: MaskOptions | None = None,
-        *,
-        each: Callable[..., Iterable[Any]] = map,
-    ) -> MaskModel:
+        cls, small: Bytes, shape: tuple[int, int], options: MaskOptions | None, each: Each = map
+    ) -> Self:
         """Learn from frames at the working size, (n, h', w', 3), of those of a shape."""
         return cls(Scene(Background.learn(small, each), [], shape), options)
 
-    def compose(self, sample: Sample, each: Callable[..., Iterable[Any]] = map) -> None:
+    def compose(self, sample: Sample, each: Each = map) -> None:
         """Compose the empty scene of each state; the frames kept at their size are used up."""
 
         def empty(index: int) -> tuple[Flags, Shown]:
@@ -123,35 +113,13 @@ class MaskModel(Segmenter):
         before: FrameView | None = None,
         inside: Flags | None = None,
         with_scores: bool = False,
-    ) -> MaskResult:
-        """Segment a frame of a run; see `Segmenter`."""
-        return self.look(
-            frame.seen,
-            inside,
-            small=frame.small,
-            before=None if before is None else before.small,
-            with_scores=with_scores,
-        )
-
-    def look(
-        self,
-        frame: Bytes,
-        inside: Flags | None = None,
-        *,
-        small: Bytes | None = None,
-        before: Bytes | None = None,
-        with_scores: bool = True,
         with_shadows: bool = False,
     ) -> MaskResult:
-        """Segment a frame, BGR or grey.
-
-        Pixels that are not `inside` are never foreground. `small` is the frame at the working size,
-        if it is known, and `before` the frame before it at that size: without one nothing moves.
-        """
-        small = at_working_size(frame) if small is None else small
-        found = self.scene.background.of(small)
-        said, shown = answer(self.scene.background, found, before), self.scene.shown(found)
-        chances = said.objects
+        """Segment a frame; without the one before it nothing moves. See `Segmenter`."""
+        own, small, background = frame.seen, frame.small, self.scene.background
+        found = background.of(small)
+        said = answer(background, found, None if before is None else before.small)
+        shown, chances = self.scene.shown(found), said.objects
         if self.options.shadows == "keep":
             chances = np.maximum(chances, said.shadows)
         confidence = _expected_f(chances, chances >= self._level)
@@ -160,18 +128,18 @@ class MaskModel(Segmenter):
             return MaskResult(mask, confidence=confidence, left_out=left, shown=shown)
         scores = shadows = None
         if with_scores:
-            wide = enlarged(chances, frame, small)
+            wide = enlarged(chances, own, small)
             wide = wide if inside is None else wide * inside
             mask = (wide >= self._level).view(np.uint8) * np.uint8(255)
             wide = np.clip(wide, 0, 1)
             wide *= SCALE
             scores = np.rint(wide, out=wide).astype(np.uint16)
         else:
-            mask = marked(chances, frame, small, self._level)
+            mask = marked(chances, own, small, self._level)
             mask = mask if inside is None else mask * inside
         left = self._left_out(said, self._clean(mask))
         if with_shadows:
-            shadows = (enlarged(said.shadows, frame, small) >= self._level) & (mask == 0)
+            shadows = (enlarged(said.shadows, own, small) >= self._level) & (mask == 0)
         return MaskResult(mask, scores, confidence, shadows, left, shown)
 
     def _left_out(self, said: Answer, speck: float) -> LeftOut:

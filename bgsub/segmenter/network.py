@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.camera import moved_back
+from bgsub.background.camera import moved
 from bgsub.background.plates import Background, Hypothesis, Plates
 from bgsub.video.frames import Bytes
 
@@ -80,17 +80,10 @@ def answer(background: Background, found: Hypothesis, before: Bytes | None) -> A
     _own.net.setInput(planes[None])
     half = own.shape[0] // 2, own.shape[1] // 2
     said = np.asarray(_own.net.forward(), np.float32).reshape(2, 4, *half)
-    objects, shadows = (moved_back(_woven(four), motion) for four in said)
-    return Answer(np.asarray(objects, np.float32), np.asarray(shadows, np.float32))
-
-
-def _woven(four: Singles) -> Singles:
-    """Return the plane whose every two by two pixels are of four planes."""
-    _, height, width = four.shape
-    woven = np.empty((height, 2, width, 2), np.float32)
-    for i in range(4):
-        woven[:, i // 2, :, i % 2] = four[i]
-    return woven.reshape(2 * height, 2 * width)
+    woven = np.empty((2, half[0], 2, half[1], 2), np.float32)
+    for i in range(4):  # every two by two pixels are of four planes
+        woven[:, :, i // 2, :, i % 2] = said[:, i]
+    return Answer(*(moved(one, motion, back=True) for one in woven.reshape(2, *own.shape[:2])))
 
 
 def features(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.camera import Each
 from bgsub.background.plates import at_working_size
 from bgsub.background.render import largest_difference
 from bgsub.background.sample import Sample
@@ -90,6 +91,13 @@ class FrameView:
         # Not `functools.cached_property`, which locks out all other frames before Python 3.12.
         self._made: dict[str, Bytes] = {}
 
+    @classmethod
+    def of(cls, picture: Bytes) -> FrameView:
+        """Return the view of a picture, (h, w, 3) BGR or (h, w) grey, that is in no layout."""
+        view = cls(Layout("bgr" if picture.ndim == 3 else "gray", *picture.shape[:2]), picture)
+        view._made["picture"] = picture
+        return view
+
     def _once(self, name: str, make: Callable[[], Bytes]) -> Bytes:
         if name not in self._made:
             self._made[name] = make()
@@ -133,8 +141,6 @@ class Segmenter(Protocol):
         learn from a sample of the frames.
     score_level : int
         Score from which a pixel belongs to the mask, before it is cleaned.
-    delay : int
-        Frames after the one to be segmented that have to be known.
     min_area : int
         Pixels that an object covers, at least.
     threshold : float or None
@@ -146,7 +152,6 @@ class Segmenter(Protocol):
     name: ClassVar[str]
     needs_background: ClassVar[bool]
     score_level: ClassVar[int]
-    delay: ClassVar[int] = 0
     min_area: int
     threshold: float | None
     scene: Scene | None
@@ -158,17 +163,13 @@ class Segmenter(Protocol):
         options: MaskOptions,
         *,
         model: BackgroundModel | None = None,
-        each: Callable[..., Iterable[Any]] = map,
+        each: Each = map,
     ) -> Self:
-        """Learn from a sample of the frames, or from the model that was fitted to them.
+        """Learn from a sample of the frames, or take what a model of them or of others knows.
 
-        There is no sample where a background is needed instead, and no model where no frames are
-        fitted.
+        There is no sample where a background is needed instead or a model was saved, and no model
+        where no frames are fitted.
         """
-
-    @classmethod
-    def saved(cls, model: BackgroundModel, options: MaskOptions) -> Self:
-        """Return the segmenter of a saved model."""
 
     def mask(
         self,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.camera import Each
 from bgsub.background.sample import Sample
 from bgsub.segmenter.protocol import Flags, FrameView, MaskOptions, MaskResult, Segmenter
 from bgsub.video.frames import Bytes, pixels_within
@@ -41,17 +41,12 @@ class ResidualSegmenter(Segmenter):
         options: MaskOptions,
         *,
         model: BackgroundModel | None = None,
-        each: Callable[..., Iterable[Any]] = map,
+        each: Each = map,
     ) -> Self:
         """Take the threshold of the model."""
         del sample, each
         if model is None:
             raise RuntimeError("masks of a residual without a background")
-        return cls.saved(model, options)
-
-    @classmethod
-    def saved(cls, model: BackgroundModel, options: MaskOptions) -> Self:
-        """Take the threshold of a saved model."""
         least = options.min_area
         if least is None:
             least = default_min_area(model.layout.height, model.layout.width)

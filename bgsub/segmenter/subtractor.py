@@ -13,14 +13,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.plates import at_working_size
 from bgsub.background.sample import MOST_FRAMES, Sample
 from bgsub.background.scene import Scene
 from bgsub.errors import InputError, UsageError, cannot_write, is_or_are, plural
 from bgsub.rules import Choice
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import SCALE, THRESHOLDS, MaskModel
-from bgsub.segmenter.protocol import MaskOptions, Sensitivity, Shadows
+from bgsub.segmenter.protocol import FrameView, MaskOptions, Sensitivity, Shadows
 from bgsub.video.arrays import ArrayArchive, ArrayFileError
 from bgsub.video.frames import Bytes
 
@@ -91,7 +90,7 @@ class Subtractor:
 
     def _begin(self) -> None:
         self._model: MaskModel | None = None
-        self._before: Bytes | None = None
+        self._before: FrameView | None = None
         self._shape: tuple[int, ...] | None = None
         self._seen = 0
         self._kept: list[tuple[int, Bytes]] = []
@@ -173,20 +172,14 @@ class Subtractor:
             self._begin()
             self._is_fitted = False
         self._shape, self._is_grey = frame.shape, frame.ndim == 2
-        small = at_working_size(frame)
+        view, before = FrameView.of(frame), self._before
+        small, self._before = view.small, view
         if learningRate and not (self._is_fitted and learningRate < 0):
             self._learn(small, frame.shape[:2])
-        before, self._before = self._before, small
         if self._model is None:
             mask = np.zeros(frame.shape[:2], np.uint8)
         else:
-            seen = self._model.look(
-                frame,
-                small=small,
-                before=before,
-                with_scores=False,
-                with_shadows=self._detects_shadows,
-            )
+            seen = self._model.mask(view, before=before, with_shadows=self._detects_shadows)
             mask = seen.mask
             if seen.shadows is not None:
                 mask[seen.shadows] = _SHADOW
@@ -210,7 +203,7 @@ class Subtractor:
         self._due = self._seen + min(self._seen, self._history // 2)
         frames = np.stack([one for _, one in self._kept])
         with Workers(self._threads) as workers:
-            self._model = MaskModel.learned(frames, shape, self._options, each=workers.map)
+            self._model = MaskModel.learned(frames, shape, self._options, workers.map)
 
     def scores(self, frame: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return the probability that each pixel of a frame shows an object, (h, w).
@@ -220,7 +213,7 @@ class Subtractor:
         UsageError
             If nothing is learned yet, or the frame has another size than those before.
         """
-        seen = self._learned().look(self._checked(frame))
+        seen = self._learned().mask(FrameView.of(self._checked(frame)), with_scores=True)
         return np.asarray(seen.scores, np.float32) / np.float32(SCALE)
 
     def _learned(self) -> MaskModel:
@@ -236,10 +229,7 @@ class Subtractor:
         UsageError
             If nothing is learned yet.
         """
-        picture = self._learned().scene.plate()
-        if self._is_grey:
-            return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), np.uint8)
-        return picture
+        return self.background()
 
     def background(self, frame: NDArray[np.uint8] | None = None) -> Bytes:
         """Return the empty scene, in the light of a frame if one is given.
@@ -249,10 +239,11 @@ class Subtractor:
         UsageError
             If nothing is learned yet, or the frame has another size than those before.
         """
-        if frame is None:
-            return self.getBackgroundImage()
         scene = self._learned().scene
-        picture = scene.background_of(scene.shown_in(self._checked(frame)))
+        if frame is None:
+            picture = scene.plate()
+        else:
+            picture = scene.background_of(scene.shown_in(self._checked(frame)))
         if self._is_grey:
             return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), np.uint8)
         return picture
