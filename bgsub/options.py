@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 from bgsub import rules
 from bgsub.errors import InputError, UsageError
 from bgsub.robustpca.competitors import METHODS
-from bgsub.rules import POSITIVE, Choice, File, Integer, Number, Position, Rule, Switch, or_auto
+from bgsub.rules import POSITIVE, Choice, File, Integer, Number, Or, Position, Rule, Switch
 from bgsub.video.selection import Selection
 
 T = TypeVar("T", bound="Declared")
@@ -223,7 +223,7 @@ class RunOptions(Declared):
     )
     k: int | Literal["auto"] = _fit(
         "auto",
-        or_auto(Integer(1)),
+        Or(Integer(1), {"auto": "auto"}),
         "Components of the background: 1 for a still scene, more where it moves; auto chooses "
         f"from the frames, {MOST_AUTO_COMPONENTS} at most.",
         metavar="K|auto",
@@ -256,7 +256,7 @@ class RunOptions(Declared):
     )
     fit_frames: int | Literal["all"] | None = _fit(
         None,
-        or_auto(rules.Or(Choice(("all",)), Integer(2)), None),
+        Or(Integer(2), {"all": "all", "auto": None}),
         "Fit to a sample of N evenly spaced frames, or to all of them; the memory needed grows as "
         "the square of their number.",
         metavar="N|all|auto",
@@ -271,7 +271,7 @@ class RunOptions(Declared):
 
     segment: str | int = _segments(
         "auto",
-        rules.Or(Choice(("auto", "off")), Position(step=True)),
+        Or(Position(step=True), {"auto": "auto", "off": "off"}),
         "Fit a long film in segments, each with a background of its own. A segment ends where the "
         'scene changes for good, or at this length, in frames ("5000") or time ("10m"). auto '
         "divides films of more than 15000 frames, at that length.",
@@ -346,9 +346,9 @@ class RunOptions(Declared):
     )
     still_objects: Literal["foreground", "background"] | float | None = _objects(
         None,
-        rules.Or(
-            Choice(("foreground", "background")),
+        Or(
             Number("a number of seconds above 0", 0, open_least=True),
+            {"foreground": "foreground", "background": "background"},
         ),
         "What becomes of a thing that has come to rest. foreground: it is an object until it "
         "leaves; background: it becomes background, after 2 seconds; SECONDS: after so many. This "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import numbers
 import operator
@@ -154,44 +153,30 @@ class Switch(Rule):
 
 @dataclass(frozen=True)
 class Or(Rule):
-    """What either of two rules asks for; the first one that accepts a value reads it."""
+    """What another rule asks for, or a word; `words` says as what each is stored."""
 
-    one: Rule
-    other: Rule
+    rule: Rule
+    words: Mapping[str, str | None]
 
     def __str__(self) -> str:
-        return f"{self.one}, or {self.other}"
+        return ", or ".join([str(self.rule), *self.words])
 
     def _read(self, name: str, value: Any) -> Any:
-        for read in (self.one.read, self.other.read):
-            with contextlib.suppress(UsageError):
-                return read(name, value)
-        return self.refuse(name, value)
+        if isinstance(value, str) and value in self.words:
+            return self.words[value]
+        try:
+            return self.rule.read(name, value)
+        except UsageError:
+            return self.refuse(name, value)
 
     def _parse(self, name: str, text: str) -> Any:
-        for parse in (self.one.parse, self.other.parse):
-            with contextlib.suppress(UsageError):
-                return parse(name, text)
-        return self.refuse(name, text)
-
-
-@dataclass(frozen=True)
-class _Auto(Rule):
-    stored: str | None
-    meaning = "auto"
-
-    def _read(self, _name: str, value: Any) -> str | None:
-        if not isinstance(value, str) or value != "auto":
-            raise ValueError(value)
-        return self.stored
-
-    def _parse(self, name: str, text: str) -> str | None:
-        return self._read(name, text.strip().lower())
-
-
-def or_auto(rule: Rule, stored: str | None = "auto") -> Or:
-    """Return the rule of what another one asks for, or the word ``auto``, stored as `stored`."""
-    return Or(rule, _Auto(stored))
+        word = text.strip().lower()
+        if word in self.words:
+            return self.words[word]
+        try:
+            return self.rule.parse(name, text)
+        except UsageError:
+            return self.refuse(name, text)
 
 
 @dataclass(frozen=True)

@@ -27,13 +27,13 @@ from bgsub.rules import (
     Memory,
     Nullable,
     Number,
+    Or,
     Position,
     Rate,
     Rectangle,
     Several,
     Switch,
     Text,
-    or_auto,
 )
 
 SHARE = Number("a share from 0 to below 1", 0.0, 1.0, open_most=True)
@@ -48,11 +48,11 @@ RULES = [
     (Choice(("a", "b")), [("a", "a")], ["c", "A", None, 1, ["a"], {}]),
     (Switch(), [(True, True), (False, False)], [1, 0, "true", None]),
     (
-        or_auto(Integer(1)),
+        Or(Integer(1), {"auto": "auto"}),
         [("auto", "auto"), (3, 3)],
         ["3", 0, None, "automatic", np.array([1, 2])],
     ),
-    (or_auto(Integer(2), None), [("auto", None), (3, 3)], [1]),
+    (Or(Integer(2), {"auto": None}), [("auto", None), (3, 3)], [1]),
     (File(), [("a", "a"), (Path("b/c"), str(Path("b/c")))], ["", "a\0b", 7, None, []]),
     (FileOfKind((".png",)), [("a.PNG", "a.PNG")], ["a", ".png/b", "", 7]),
     (Text(), [("a", "a")], [7, None, [], {}]),
@@ -124,8 +124,8 @@ def test_any_text_is_read_or_refused(text, rule):
     [
         (Integer(1), "7", 7),
         (SHARE, "0.25", 0.25),
-        (or_auto(Integer(1)), " Auto ", "auto"),
-        (or_auto(Integer(1)), "7", 7),
+        (Or(Integer(1), {"auto": "auto"}), " Auto ", "auto"),
+        (Or(Integer(1), {"auto": "auto"}), "7", 7),
         (Several(SHARE, least=1), "0.1, 0.2,0.1", (0.1, 0.2)),
         (Several(Choice(("a", "b")), frozenset), "a , b", {"a", "b"}),
         (Rectangle(), "1,2,30,40", (1, 2, 30, 40)),
@@ -144,7 +144,7 @@ def test_one_wrong_name_is_named(text):
 def test_words_say_the_bounds():
     assert str(Integer(1)) == "a whole number of 1 or more"
     assert str(Integer(0, 9)) == "a whole number of 0 to 9"
-    assert str(or_auto(Integer(2))) == "a whole number of 2 or more, or auto"
+    assert str(Or(Integer(2), {"auto": "auto"})) == "a whole number of 2 or more, or auto"
 
 
 @pytest.mark.parametrize("text", ["", "  "])

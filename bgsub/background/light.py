@@ -104,7 +104,10 @@ def fit_light(seen: Singles, plate: Singles) -> Light:
     holds = (own > _LEAST) & (own < _MOST) & (mean < _MOST)
     if np.count_nonzero(holds) < 50:
         return usual._replace(explained=same)
-    start = math.exp(_mode(np.log((mean[holds] + 4) / (own[holds] + 4))))
+    ratios = np.log((mean[holds] + 4) / (own[holds] + 4))
+    counts = cv2.calcHist([ratios[None]], [0], None, [_BINS], [-_REACH, _REACH])
+    smooth = cv2.GaussianBlur(counts.T, (0, 0), 2.5, borderType=cv2.BORDER_CONSTANT)[0]
+    start = math.exp(_MIDDLES[np.argmax(smooth * _HOW_USUAL)])
     gain, offset = np.full((3, 1), start, np.float32), np.zeros((3, 1), np.float32)
     # Rows in one piece: of `plate[:, holds]` the columns are, and all below takes twice as long.
     x, y = plate.compress(holds, axis=1), seen.compress(holds, axis=1)
@@ -140,12 +143,6 @@ def explained(seen: Singles, plate: Singles, light: Light) -> float:
     left = np.abs(seen - (light.gain[:, None] * plate + light.offset[:, None])).max(axis=0)
     bound = _ALIKE * min(max(float(light.gain.mean()), 0.5), 1.0)
     return float(np.count_nonzero(left < bound) / left.size)
-
-
-def _mode(ratios: Singles) -> float:
-    counts = cv2.calcHist([ratios[None]], [0], None, [_BINS], [-_REACH, _REACH])
-    smooth = cv2.GaussianBlur(counts.T, (0, 0), 2.5, borderType=cv2.BORDER_CONSTANT)[0]
-    return float(_MIDDLES[np.argmax(smooth * _HOW_USUAL)])
 
 
 def find_states(thumbnails: Singles) -> tuple[NDArray[np.int64], list[Light]]:

@@ -220,17 +220,11 @@ class Background:
             found = {name: arrays[f"background_{name}_{i}"] for name in _ARRAYS}
             plates = Plates(**found, frames=int(arrays[f"background_frames_{i}"]))
             height, width = plates.noise.shape
-            shapes = {
-                "colors": (2, height, width, 3),
-                "shares": (2, height, width),
-                "noise": (height, width),
-                "activity": (height, width),
-                "order": (2, height, width),
-                "thumbnail": (3, *THUMBNAIL[::-1]),
-            }
-            for name, shape in shapes.items():
-                array = getattr(plates, name)
-                if array.shape != shape or array.dtype != _ARRAYS[name]:
+            shape, both = (height, width), (2, height, width)
+            shapes = (*both, 3), both, shape, shape, both, (3, *THUMBNAIL[::-1])
+            for name, expected in zip(_ARRAYS, shapes, strict=True):
+                kind = np.float32 if name == "thumbnail" else np.uint8
+                if found[name].shape != expected or found[name].dtype != kind:
                     raise ValueError(name)
             if plates.frames < 1 or not np.isfinite(plates.thumbnail).all():
                 raise ValueError(i)
@@ -242,14 +236,7 @@ class Background:
         return cls(states, registration_in(arrays), float(arrays["background_shake"]))
 
 
-_ARRAYS: dict[str, type[np.generic]] = {
-    "colors": np.uint8,
-    "shares": np.uint8,
-    "noise": np.uint8,
-    "activity": np.uint8,
-    "order": np.uint8,
-    "thumbnail": np.float32,
-}
+_ARRAYS = ("colors", "shares", "noise", "activity", "order", "thumbnail")
 
 
 def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:
@@ -308,12 +295,15 @@ def _tell_what_stays(colors: Bytes, shares: Bytes, order: Bytes) -> None:
     follow one another or of which it is seen between the other, has the stronger edge around it,
     both change places, and `order` becomes that of a visit, the more so the clearer that is.
     """
-    gradients = [_steepness(one) for one in colors]
+    small, large = np.ones((3, 3), np.uint8), np.ones((5, 5), np.uint8)
+    gradients = []  # the largest of any channel within a pixel of each, in grey levels
+    for one in colors:
+        across, down = (cv2.Sobel(one, cv2.CV_32F, x, 1 - x, scale=0.25) for x in (1, 0))
+        gradients.append(cv2.dilate(cv2.magnitude(across, down).max(axis=2), small))
     apart = cv2.absdiff(colors[0], colors[1]).max(axis=2) >= _LEAST_APART
     later, spread = order.astype(np.float32) - 128
     both = shares[0].astype(np.float32) + shares[1] >= _BOTH * 255
     free = apart & both & (shares[1] >= _LEAST_PLACE * 255)
-    small, large = np.ones((3, 3), np.uint8), np.ones((5, 5), np.uint8)
     things = []
     for reason in (np.abs(later) >= _ONCE * LATER_UNIT / 2, spread <= -_BETWEEN):
         changed = cv2.morphologyEx((free & reason).view(np.uint8), cv2.MORPH_OPEN, small)
@@ -335,13 +325,6 @@ def _tell_what_stays(colors: Bytes, shares: Bytes, order: Bytes) -> None:
         visit = np.array([[128], [128 + _VISIT]], np.float32)
         turned = 256 - order[:, wide].astype(np.float32)
         order[:, wide] = np.clip(turned + min(sure, 1.0) * (visit - turned), 0, 255)
-
-
-def _steepness(picture: Bytes) -> Singles:
-    """Return the largest gradient of any channel within a pixel of each, in grey levels."""
-    across, down = (cv2.Sobel(picture, cv2.CV_32F, x, 1 - x, scale=0.25) for x in (1, 0))
-    steepest = cv2.magnitude(across, down).max(axis=2)
-    return np.asarray(cv2.dilate(steepest, np.ones((3, 3), np.uint8)), np.float32)
 
 
 def _order(first: Flags, second: Flags, times: NDArray[np.float64]) -> Bytes:

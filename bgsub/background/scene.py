@@ -38,12 +38,8 @@ class Scene:
     def __init__(self, background: Background, plates: list[Bytes], shape: tuple[int, int]) -> None:
         self.background, self.plates, self.shape = background, plates, shape
         self._enlarged: dict[int, Bytes] = {}
-
-    @property
-    def factors(self) -> tuple[float, float]:
-        """Pixels of a frame for one of the working size, across and down."""
-        height, width = working_size(*self.shape)
-        return self.shape[1] / width, self.shape[0] / height
+        height, width = working_size(*shape)
+        self._factors = shape[1] / width, shape[0] / height  # of frames and the working size
 
     def shown_in(self, frame: Bytes) -> Shown:
         """Return what a frame, of any size, shows of the scene."""
@@ -53,7 +49,7 @@ class Scene:
         """Return what the frame of a hypothesis shows of the scene."""
         states = enumerate(self.background.states)
         state = next(i for i, one in states if one is found.plates)
-        return Shown(state, found.light, found.aligned.motion.scaled(*self.factors))
+        return Shown(state, found.light, found.aligned.motion.scaled(*self._factors))
 
     def background_of(self, shown: Shown) -> Bytes:
         """Return the empty scene as a frame would show it, (h, w, 3) BGR."""
@@ -86,7 +82,7 @@ class Scene:
                 }
                 for state in states
             ],
-            "mask_shake_pixels": round(self.background.shake * max(self.factors)),
+            "mask_shake_pixels": round(self.background.shake * max(self._factors)),
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:

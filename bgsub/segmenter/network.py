@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from functools import reduce
 from importlib import resources
 from typing import NamedTuple
 
@@ -143,14 +144,14 @@ def features(
     luma, plain, other = (cv2.cvtColor(each, cv2.COLOR_BGR2GRAY) for each in (frame, first, second))
     np.copyto(out[9], luma)
     _squash(out[9], other, out[6], room)
-    largest = _largest(*map(cv2.absdiff, own, one))
-    for plane, apart in ((7, largest), (8, _largest(*cv2.split(cv2.absdiff(frame, second))))):
+    largest = reduce(cv2.max, map(cv2.absdiff, own, one))
+    for plane, apart in ((7, largest), (8, reduce(cv2.max, cv2.split(cv2.absdiff(frame, second))))):
         np.copyto(out[plane], apart)
         np.divide(out[plane], np.add(out[plane], spread, out=room), out=out[plane])
     cv2.LUT(luma, _LOGARITHMS, out[9])
     out[9] -= cv2.LUT(plain, _LOGARITHMS, room)
     np.clip(out[9], -1.5, 1.5, out=out[9])
-    np.copyto(out[10], _largest(*cv2.split(cv2.absdiff(frame, before))))
+    np.copyto(out[10], reduce(cv2.max, cv2.split(cv2.absdiff(frame, before))))
     np.divide(out[10], np.add(out[10], 8, out=room), out=out[10])
     return out
 
@@ -162,12 +163,6 @@ def _squash(own: Singles, other: cv2.typing.MatLike, out: Singles, room: Singles
     np.abs(out, out=room)
     room += 16
     np.divide(out, room, out=out)
-
-
-def _largest(
-    blue: cv2.typing.MatLike, green: cv2.typing.MatLike, red: cv2.typing.MatLike
-) -> cv2.typing.MatLike:
-    return cv2.max(cv2.max(blue, green), red)
 
 
 def enlarged(chances: Singles, frame: Bytes, small: Bytes) -> Singles:
