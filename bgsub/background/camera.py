@@ -65,20 +65,12 @@ _FAINT = 3.0
 
 
 class Motion(NamedTuple):
-    """How a frame lies: what is at x in its place, from the middle, is at x + move + stretch·x.
+    """How a frame lies: what is at x in its place, from the middle, is at x + move + stretch·x."""
 
-    Attributes
-    ----------
-    right, down : float
-        Pixels by which its middle lies to the right and below.
-    grown, turned : float
-        By how much it is larger, as a share, and turned clockwise, in radians; both are small.
-    """
-
-    right: float = 0.0
+    right: float = 0.0  # of the middle, in pixels
     down: float = 0.0
-    grown: float = 0.0
-    turned: float = 0.0
+    grown: float = 0.0  # by how much it is larger, as a share, which is small
+    turned: float = 0.0  # clockwise, in radians, which are few
 
     def matrix(self, height: int, width: int) -> Doubles:
         """Return the matrix, (2, 3), that takes a pixel of the place to that of the frame."""
@@ -101,15 +93,11 @@ class Motion(NamedTuple):
 
 
 class Found(NamedTuple):
-    """How a shrunken picture lies, in its pixels, and whether that is told from chance.
-
-    `explained` is the share of what differs from the place by more than objects do that the motion
-    explains; 1 is all of it.
-    """
+    """How a shrunken picture lies, in its pixels."""
 
     motion: Motion
-    sure: bool
-    explained: float = 0.0
+    sure: bool  # whether that is told from chance
+    explained: float = 0.0  # share of what differs from the place that the motion explains
 
 
 class Aligner:
@@ -408,10 +396,7 @@ def registration_in(arrays: Mapping[str, NDArray[Any]]) -> Registration | None:
 
 
 class Aligned(NamedTuple):
-    """A frame moved to the reference, and how it lay.
-
-    What the frame does not show at its borders is continued.
-    """
+    """A frame moved to the reference, and how it lay."""
 
     frame: Bytes
     motion: Motion = Motion()

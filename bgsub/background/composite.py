@@ -125,18 +125,10 @@ def plates_of(
 ) -> list[Plate]:
     """Compose what lies behind the objects of some frames, in each state of the scene.
 
-    Parameters
-    ----------
-    scene : Scene
-    pictures : ndarray of shape (n, h, w) or (n, h, w, 3), uint8
-        Overwritten: they are moved to one place and brought into one light.
-    empty : ndarray of shape (n, h, w), bool
-        Where they show no object.
-    found : sequence of Shown
-        What each shows of the scene.
-    fill : bool, optional
-        Inpaint what no frame shows, instead of taking the commonest colours, and say what is
-        doubtful: for pictures to be looked at.
+    The pictures, (n, h, w) or (n, h, w, 3), are overwritten: they are moved to one place and
+    brought into one light. `empty`, (n, h, w), is where they show no object. `fill` inpaints what
+    no frame shows, instead of taking the commonest colours, and says what is doubtful: for pictures
+    to be looked at.
     """
     shown = np.empty_like(empty)
 

@@ -14,7 +14,7 @@ from bgsub.background.render import PlaneSums, largest_difference, reconstruct
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.memory import render_rows
 from bgsub.fit.store import FrameStore
-from bgsub.robustpca.spaces import NORMAL_MAD, Singles, column_median, combined, tiles
+from bgsub.robustpca.spaces import NORMAL_MAD, Singles, column_median, combined, evenly, tiles
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes
@@ -39,7 +39,8 @@ class BackgroundLearner:
         self._layout = source.layout.plain
         size = self._layout.size
         self._sums = PlaneSums(fit.weights, fit.basis, size)
-        self._chosen = noise_frames(fit.support)
+        inliers = np.flatnonzero(fit.support)
+        self._chosen = inliers[evenly(inliers.size, NOISE_FRAMES)]
         self._samples = np.empty((self._chosen.size, size), dtype=np.uint8)
 
     def add(self, start: int, rows: Bytes) -> None:
@@ -92,14 +93,6 @@ class BackgroundLearner:
         del self._samples, samples
         give_back()
         return model
-
-
-def noise_frames(support: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the inlier frames that the noise is estimated from, evenly spaced."""
-    inliers = np.flatnonzero(support)
-    if inliers.size <= NOISE_FRAMES:
-        return inliers
-    return inliers[np.linspace(0, inliers.size - 1, NOISE_FRAMES).round().astype(np.int64)]
 
 
 def pixel_noise(

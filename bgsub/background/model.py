@@ -60,6 +60,14 @@ _HEADER = Facts(
     }
 )
 
+_SAVED_VALUES = ("threshold", "error_location", "error_scale", "cutoff", "geometry", "facts")
+_SAVED_ARRAYS = {
+    **dict.fromkeys(("center", "components", "noise"), "f"),
+    "support": "b",
+    "frame_numbers": "iu",
+}
+"""What a file keeps of the fields, as JSON and as arrays of some kinds of numbers."""
+
 
 @dataclass(frozen=True, eq=False)
 class BackgroundModel:
@@ -207,20 +215,9 @@ class BackgroundModel:
             "height": self.layout.height,
             "width": self.layout.width,
             "matrix": self.layout.matrix,
-            "threshold": self.threshold,
-            "error_location": self.error_location,
-            "error_scale": self.error_scale,
-            "cutoff": self.cutoff,
-            "geometry": self.geometry,
-            "facts": self.facts,
+            **{name: getattr(self, name) for name in _SAVED_VALUES},
         }
-        arrays = {
-            "center": self.center,
-            "components": self.components,
-            "noise": self.noise,
-            "support": self.support,
-            "frame_numbers": self.frame_numbers,
-        }
+        arrays = {name: getattr(self, name) for name in _SAVED_ARRAYS}
         if self.pixel_mask is not None:
             arrays["pixel_mask"] = self.pixel_mask
         if self.ignored is not None and self.ignored.any():
@@ -274,22 +271,14 @@ class BackgroundModel:
         shapes = (said["center"], said["components"][1:], said["noise"])
         if shapes != ((layout.size,), (layout.size,), (layout.pixels,)):
             raise ValueError(shapes)
+        saved: dict[str, Any] = {name: header[name] for name in _SAVED_VALUES}
+        saved |= {name: _read(arrays, name, kinds) for name, kinds in _SAVED_ARRAYS.items()}
         model = cls(
             layout=layout,
-            center=_read(arrays, "center", "f").astype(np.float32, copy=False),
-            components=_read(arrays, "components", "f").astype(np.float32, copy=False),
-            noise=_read(arrays, "noise", "f").astype(np.float32, copy=False),
-            threshold=float(header["threshold"]),
-            error_location=float(header["error_location"]),
-            error_scale=float(header["error_scale"]),
-            cutoff=float(header["cutoff"]),
-            support=_read(arrays, "support", "b"),
-            frame_numbers=_read(arrays, "frame_numbers", "iu").astype(np.int64),
-            pixel_mask=_read(arrays, "pixel_mask", "b") if "pixel_mask" in arrays else None,
-            geometry=dict(header["geometry"]),
-            facts=dict(header["facts"]),
-            ignored=_read(arrays, "ignored", "b") if "ignored" in arrays else None,
             local=Scene.from_arrays(arrays),
+            pixel_mask=_read(arrays, "pixel_mask", "b") if "pixel_mask" in arrays else None,
+            ignored=_read(arrays, "ignored", "b") if "ignored" in arrays else None,
+            **saved,
         )
         if model.local is not None and model.local.shape != (layout.height, layout.width):
             raise ValueError(model.local.shape)
@@ -307,7 +296,7 @@ def _read(arrays: ArrayArchive, name: str, kinds: str) -> NDArray[Any]:
     found: NDArray[Any] = arrays[name]
     if found.dtype.kind not in kinds:
         raise ValueError(f"{name} is {found.dtype}")
-    return found
+    return found.astype({"f": np.float32, "iu": np.int64, "b": np.bool_}[kinds], copy=False)
 
 
 def _check_values(model: BackgroundModel) -> None:

@@ -21,7 +21,7 @@ from bgsub.background.camera import (
     registration_in,
 )
 from bgsub.background.light import THUMBNAIL, Light, Singles, find_states, fit_light, lit, thumbnail
-from bgsub.robustpca.spaces import column_median
+from bgsub.robustpca.spaces import column_median, evenly
 from bgsub.video.frames import Bytes, in_color
 
 Flags = NDArray[np.bool_]
@@ -98,36 +98,25 @@ def at_working_size(frame: Bytes) -> Bytes:
 
 @dataclass(frozen=True, eq=False)
 class Plates:
-    """Hypotheses of one state of a scene, at the working size.
-
-    Attributes
-    ----------
-    colors : ndarray of uint8, shape (2, h, w, 3)
-        The commonest colour of each pixel and the second one, or the first again; the colour of a
-        thing that stays, as its outline tells, is the second one however common it is.
-    shares : ndarray of uint8, shape (2, h, w)
-        Share of the frames that show each, of 255.
-    frames : int
-        Frames of the sample that show this state.
-    noise : ndarray of uint8, shape (h, w)
-        Mean difference of a place at rest, in eighths of a grey level.
-    activity : ndarray of uint8, shape (h, w)
-        Mean difference to the nearer of the colours, in quarters of a grey level.
-    order : ndarray of uint8, shape (2, h, w)
-        By how much the frames that show the second colour are later than those that show the first,
-        and by how much less spread in time, both around 128: a visitor comes later than the place,
-        which is seen before and after.
-    thumbnail : ndarray of float32, shape (3, 30, 40)
-        Of the first colours: where the light of frames is fitted.
-    """
+    """Hypotheses of one state of a scene, at the working size."""
 
     colors: Bytes
+    """The commonest colour of each pixel and the second one, or the first again, (2, h, w, 3); that
+    of a thing that stays, as its outline tells, is the second one however common it is."""
     shares: Bytes
+    """Share of the frames that show each, of 255, (2, h, w)."""
     frames: int
+    """Of the sample, that show this state."""
     noise: Bytes
+    """Mean difference of a place at rest, in eighths of a grey level, (h, w)."""
     activity: Bytes
+    """Mean difference to the nearer of the colours, in quarters of a grey level, (h, w)."""
     order: Bytes
+    """By how much the frames that show the second colour are later than those that show the first,
+    and by how much less spread in time, both around 128, (2, h, w): a visitor comes later than the
+    place, which is seen before and after."""
     thumbnail: Singles
+    """Of the first colours, (3, 30, 40): where the light of frames is fitted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +238,7 @@ def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:
     rest = column_median(np.stack(steps).reshape(len(steps), -1)).reshape(height, width)
     rest = np.minimum(rest, cv2.medianBlur(rest, 5))
     tolerance = np.clip(_TOLERANCE * rest, _NEAREST, _FURTHEST).astype(np.uint8)
-    tries = np.unique(np.linspace(0, n - 1, min(n, _CANDIDATES)).round().astype(int))
+    tries = evenly(n, _CANDIDATES)
     open_ = np.ones((n, height, width), np.bool_)
     first, shows_first = _commonest(planes, tries, open_, tolerance)
     np.logical_not(shows_first, out=open_)

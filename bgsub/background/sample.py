@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.background.plates import at_working_size, working_size
+from bgsub.robustpca.spaces import evenly
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.selection import sample_rows
 
@@ -26,14 +26,8 @@ def full_frames(height: int, width: int) -> int:
 class Sample:
     """A seeded sample of a video: one frame of each of equal stretches.
 
-    Attributes
-    ----------
-    rows : ndarray of int, shape (n,)
-        Which frames of the video are in it, from 0.
-    small : ndarray of uint8, shape (n, h', w', 3)
-        At the working size.
-    kept : ndarray of int, shape (m,)
-        Which of them are kept at their own size, in `full`.
+    `rows`, (n,), are its frames by their index in the video. All are at the working size in
+    `small`, (n, h', w', 3), and those at the places `kept`, (m,), at their own size in `full`.
     """
 
     def __init__(self, layout: Layout, frames: int, seed: int) -> None:
@@ -44,7 +38,7 @@ class Sample:
         count = len(self.rows)
         self.small = np.empty((count, *working_size(height, width), 3), np.uint8)
         most = min(count, full_frames(height, width))
-        self.kept: NDArray[np.int64] = np.linspace(0, count - 1, most).round().astype(np.int64)
+        self.kept = evenly(count, most)
         self._full: Bytes | None = None
 
     @property

@@ -13,7 +13,7 @@ from bgsub.outliers.false_alarms import clean_level, score_scale
 from bgsub.outliers.frame_scorer import BATCH, FrameScorer, Window
 from bgsub.outliers.own_light import OwnLight, Singles, at_ends, shrink, shrink_inside, shrinking
 from bgsub.robustpca.reweight import left_out, location_and_scale
-from bgsub.robustpca.spaces import NORMAL_MAD, Floats
+from bgsub.robustpca.spaces import NORMAL_MAD, Floats, evenly
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
 
@@ -82,12 +82,13 @@ class ScorerLearner:
         self._sums = np.zeros((len(self._weights), shape[0] * shape[1]), dtype=np.float32)
         self._first: Singles | None = None
         self.measured = np.empty((0, 0))
-        self._chosen = _evenly(np.flatnonzero(fitted.support), scoring.LEVEL_FRAMES)
+        inliers = np.flatnonzero(fitted.support)
+        self._chosen = inliers[evenly(inliers.size, scoring.LEVEL_FRAMES)]
         kind = np.uint8 if self._factor == 1 else np.uint16
         self._kept = np.empty((self._chosen.size, *shape), dtype=kind)
         self._clipped_frames = np.zeros((2, *shape), dtype=np.uint16)
         self._clipped_shares = np.zeros((2, *shape), dtype=np.float32)
-        self._noisy = _evenly(np.arange(self._chosen.size), scoring.NOISE_FRAMES)
+        self._noisy = evenly(self._chosen.size, scoring.NOISE_FRAMES)
 
     def add(self, start: int, rows: Bytes) -> None:
         """Pass the fitted frames start, start + 1, …; shape (m, size). Blocks come in order."""
@@ -235,11 +236,6 @@ class ScorerLearner:
         scorer = replace(scorer, windows=windows, level=clean_level(errors, least))
         local = clean_level(scorer.highest_of(highest), _LEAST_LOCAL_SCALE)
         return replace(scorer, place_level=local)
-
-
-def _evenly(values: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """At most so many of the values, evenly spaced."""
-    return values[np.linspace(0, values.size - 1, min(values.size, most)).round().astype(np.int64)]
 
 
 def _rounded(deviations: Singles) -> Singles:

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from bgsub.errors import ConvergenceWarning, RankWarning
 from bgsub.robustpca.conventions import check_matrix
 from bgsub.robustpca.gram import ColumnReader, Gram, as_columns, gram_matrix
-from bgsub.robustpca.spaces import Floats
+from bgsub.robustpca.spaces import Floats, evenly
 from bgsub.robustpca.trpca import TRPCA
 
 Rows = NDArray[np.int64]
@@ -121,7 +121,7 @@ def choose_rank(
 
     reader = as_columns(check_matrix(X))
     n, p = reader.shape
-    rows = np.unique(np.linspace(0, n - 1, min(n, _MOST_ROWS)).round().astype(np.int64))
+    rows = evenly(n, _MOST_ROWS)
     copies = np.arange(n) if gram is None or gram.copies is None else gram.copies
     copies = np.unique(copies[rows], return_inverse=True)[1]
     distinct = int(copies.max()) + 1

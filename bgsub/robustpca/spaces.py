@@ -351,6 +351,11 @@ def slices(size: int, step: int) -> Iterator[slice]:
     return (slice(start, min(start + step, size)) for start in range(0, size, step))
 
 
+def evenly(size: int, most: int) -> NDArray[np.int64]:
+    """Return indices of as many of a size as there may be, evenly spaced."""
+    return np.linspace(0, size - 1, min(size, most)).round().astype(np.int64)
+
+
 def tiles(size: int, step: int = _TILE) -> list[slice]:
     """Cut columns into tiles whose float32 work stays in the cache."""
     return list(slices(size, step))

@@ -98,25 +98,16 @@ def features(
     order: Bytes,
     out: Singles | None = None,
 ) -> Singles:
-    """Compute the inputs of the mask network.
+    """Compute the inputs of the mask network, (16, h, w).
 
-    Parameters
-    ----------
-    frame, first, second, before : ndarray of uint8, shape (h, w, 3)
-        The frame, both hypotheses in its light, and the frame before it; all aligned.
-    shares, noise, activity, order
-        See `bgsub.background.plates.Plates`.
-    out : ndarray of float32, optional
-        What was returned for another frame before the same plates, to be overwritten: what these
-        alone decide is in it.
+    Of a frame, both hypotheses in its light and the frame before it, all aligned, (h, w, 3), and of
+    what else `bgsub.background.plates.Plates` say. `out` is what was returned for another frame
+    before the same plates, to be overwritten: what these alone decide is in it.
 
-    Returns
-    -------
-    ndarray of float32, shape (16, h, w)
-        Colours; signed differences to the first hypothesis, and of luma to the second; the size
-        of both in units of the noise; the log ratio of the light; the change since the frame
-        before; the second hypothesis's part of both shares, and the order of both; noise and
-        activity. Differences d are squashed to d / (|d| + c).
+    The planes are colours; signed differences to the first hypothesis, and of luma to the second;
+    the size of both in units of the noise; the log ratio of the light; the change since the frame
+    before; the second hypothesis's part of both shares, and the order of both; noise and activity.
+    Differences d are squashed to d / (|d| + c).
     """
     if out is None:
         out = np.empty((CHANNELS, *frame.shape[:2]), np.float32)

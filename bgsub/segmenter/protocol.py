@@ -26,23 +26,13 @@ Sensitivity = Literal["low", "normal", "high"]
 
 @dataclass(frozen=True)
 class MaskOptions:
-    """How masks are drawn.
-
-    Attributes
-    ----------
-    min_area : int or None
-        Pixels that an object covers at least; None is chosen from the size of the frame.
-    fill : bool
-        Fill small holes of objects.
-    clean : bool
-        Whether masks are filtered at all; without it, neither `min_area` nor `fill` has an effect.
-    """
+    """How masks are drawn."""
 
     shadows: Shadows = "drop"
     sensitivity: Sensitivity = "normal"
-    min_area: int | None = None
-    fill: bool = True
-    clean: bool = True
+    min_area: int | None = None  # pixels of the smallest object; None to choose by the frame's size
+    fill: bool = True  # small holes of objects
+    clean: bool = True  # without it, neither `min_area` nor `fill` has an effect
 
 
 class LeftOut(NamedTuple):
@@ -54,29 +44,14 @@ class LeftOut(NamedTuple):
 
 
 class MaskResult(NamedTuple):
-    """What a frame shows; what is not known, or was not asked for, is None.
+    """What a frame shows; what is not known, or was not asked for, is None."""
 
-    Attributes
-    ----------
-    mask : ndarray of uint8, shape (h, w)
-        0 or 255.
-    scores : ndarray of uint16, shape (h, w), or None
-        What the mask is cut from, at the `score_level` of its segmenter.
-    confidence : float or None
-        Expected F-measure of the mask, from 0 to 1.
-    shadows : ndarray of bool, shape (h, w), or None
-        Cast shadows.
-    left_out : LeftOut or None
-    shown : Shown or None
-        What the frame shows of the scene; None where masks are made without.
-    """
-
-    mask: Bytes
-    scores: NDArray[np.uint16] | None = None
-    confidence: float | None = None
-    shadows: Flags | None = None
+    mask: Bytes  # (h, w), 0 or 255
+    scores: NDArray[np.uint16] | None = None  # that it is cut from, at a `score_level`
+    confidence: float | None = None  # expected F-measure of the mask
+    shadows: Flags | None = None  # cast ones
     left_out: LeftOut | None = None
-    shown: Shown | None = None
+    shown: Shown | None = None  # None where masks are made without a scene
 
 
 class FrameView:
@@ -132,29 +107,16 @@ class FrameView:
 class Segmenter(Protocol):
     """Segment the frames of a video into objects and background.
 
-    Attributes
-    ----------
-    name : str
-        Among the values of ``--model``.
-    needs_background : bool
-        Whether masks are cut from x − x_b, so that frames have to be fitted. Other segmenters
-        learn from a sample of the frames.
-    score_level : int
-        Score from which a pixel belongs to the mask, before it is cleaned.
-    min_area : int
-        Pixels that an object covers, at least.
-    threshold : float or None
-        Grey levels above which a pixel is foreground, where that is one number.
-    scene : Scene or None
-        The hypotheses of the background that masks are made with, which a model.npz keeps.
+    Masks are cut from x − x_b where a background is needed, so that frames have to be fitted. Other
+    segmenters learn from a sample of the frames.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # among the values of --model
     needs_background: ClassVar[bool]
-    score_level: ClassVar[int]
-    min_area: int
-    threshold: float | None
-    scene: Scene | None
+    score_level: ClassVar[int]  # from which a pixel belongs to the mask, before it is cleaned
+    min_area: int  # pixels that an object covers, at least
+    threshold: float | None  # grey levels above which a pixel is foreground, if that is one number
+    scene: Scene | None  # the hypotheses that masks are made with, which a model.npz keeps
 
     @classmethod
     def fit(
