@@ -85,11 +85,14 @@ class Backdrop:
         and the frame itself where they contradict each other, and where something has come to rest
         (`rested`), which is background from now on.
         """
-        layout, hidden = self._layout, _grown(mask)
+        layout, local, hidden = self._layout, self._local, _grown(mask)
         unlike = hidden if rested is None else _united(hidden, _grown(rested))
         planes, estimated = layout.planes(row), layout.planes(estimate)
-        usual = layout.planes(self._usual_colors(shown))
-        like = _unmarked(unlike)
+        at_rest = local.background.registration is None
+        colors = self._usual[shown.state] if at_rest else layout.pack(local.background_of(shown))
+        usual = layout.planes(colors)
+        grid = max(layout.width // _CELL, 1), max(layout.height // _CELL, 1)
+        like = np.asarray(_means(unlike, grid) == 0, np.float32)  # cells in which nothing is marked
         lit = _in_light_of(planes, estimated, usual, like)
         waves, nearer, apart = _compare(planes[0], estimated[0], lit[0], like)
         place = _united(cv2.subtract(hidden, waves), cv2.subtract(nearer, hidden))
@@ -100,12 +103,6 @@ class Backdrop:
         for others, where in ((lit, place), (planes, itself)):
             _paste(layout.planes(composed), others, self._among_fitted(where))
         return composed
-
-    def _usual_colors(self, shown: Shown) -> Bytes:
-        """Return the usual colours of the state of the scene that a frame shows, where it lies."""
-        if self._local.background.registration is not None:
-            return self._layout.pack(self._local.background_of(shown))
-        return self._usual[shown.state]
 
     def _among_fitted(self, where: Bytes) -> Bytes:
         """Leave pixels that took part in the fit; the others have the frame's own colours."""
@@ -121,12 +118,6 @@ def _grown(mask: Bytes) -> Bytes:
 
 def _united(one: cv2.typing.MatLike, other: cv2.typing.MatLike) -> Bytes:
     return np.asarray(cv2.bitwise_or(one, other), dtype=np.uint8)
-
-
-def _unmarked(mask: Bytes) -> Singles:
-    """Return 1 for every cell of a picture in which nothing is marked, else 0."""
-    grid = max(mask.shape[1] // _CELL, 1), max(mask.shape[0] // _CELL, 1)
-    return np.asarray(_means(mask, grid) == 0, dtype=np.float32)
 
 
 def _means(plane: cv2.typing.MatLike, grid: tuple[int, int]) -> Singles:

@@ -60,8 +60,7 @@ _CLEARLY = 3.0
 of them. A block is as large as what texture is measured in, so that small pictures, too, have as
 many as a mean is told from chance with."""
 
-_FAINT = 3.0
-"""Grey levels of texture that count for half: noise has less."""
+_FAINT = 3.0  # grey levels of texture that count for half: noise has less
 
 
 class Motion(NamedTuple):
@@ -283,9 +282,7 @@ _SHAKE_PX, _SHAKE_SHARE = 0.5, 0.1
 """Pixels beyond which a frame is displaced, and the share of the frames from which a camera shakes:
 fewer are errors."""
 
-_LOOKS = 16
-"""Frames of a sample from which one sees whether a camera shakes."""
-
+_LOOKS = 16  # frames of a sample from which one sees whether a camera shakes
 _PART = 1 / 8
 """Pixels by which a frame may lie beside full pixels, and be moved by these, which blurs nothing:
 less than what it is found to."""

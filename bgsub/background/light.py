@@ -17,9 +17,7 @@ Singles = NDArray[np.float32]
 THUMBNAIL = (40, 30)
 """Width and height at which light is fitted: noise and small objects are averaged out."""
 
-_LEAST, _MOST = 10, 246
-"""Grey levels between which a gain holds: beyond them sensors clip."""
-
+_LEAST, _MOST = 10, 246  # grey levels between which a gain holds: beyond them sensors clip
 _REACH, _BINS = 1.6, 160
 """Logarithms of gains that are looked for, to both sides, and the bins of their histogram."""
 
@@ -33,15 +31,9 @@ _ROUNDS = 6
 _PRIOR = 25.0
 """Squared grey levels of contrast that weigh as much as the common gain of the channels."""
 
-_SLIGHT = 0.12
-"""Logarithm of ratios that exposure alone makes."""
-
-_NOISE = 4.0
-"""Grey levels by which thumbnails of one scene in one light differ, at least."""
-
-_ALIKE = 12.0
-"""Grey levels up to which a pixel of a thumbnail is explained."""
-
+_SLIGHT = 0.12  # logarithm of ratios that exposure alone makes
+_NOISE = 4.0  # grey levels by which thumbnails of one scene in one light differ, at least
+_ALIKE = 12.0  # grey levels up to which a pixel of a thumbnail is explained
 _EXPLAINED, _MOST_FRAMES = 0.62, 0.8
 """Share of a thumbnail that a state explains of its frames, at least, and share of all frames from
 which their median shows one state."""

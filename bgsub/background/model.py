@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.scene import Scene, pixels_inside
-from bgsub.errors import InputError, UsageError, cannot_write
+from bgsub.errors import InputError, UsageError, writing
 from bgsub.outliers.frame_scorer import FrameScorer, scene_light
 from bgsub.outliers.own_light import OwnLight
 from bgsub.robustpca.spaces import Singles, combined, tiles
@@ -226,13 +226,8 @@ class BackgroundModel:
             arrays |= self.local.arrays()
         if self.scorer is not None:
             arrays |= self.scorer.arrays()
-        try:
-            with path.open("wb") as file:
-                np.savez(
-                    file, allow_pickle=False, bgsub_model=np.array(json.dumps(header)), **arrays
-                )
-        except OSError as error:
-            raise cannot_write(path, error) from error
+        with writing(path), path.open("wb") as file:
+            np.savez(file, allow_pickle=False, bgsub_model=np.array(json.dumps(header)), **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> BackgroundModel:

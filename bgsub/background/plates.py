@@ -29,21 +29,13 @@ Flags = NDArray[np.bool_]
 WORKING_PIXELS = 320 * 240
 """Pixels at which hypotheses are compared with frames, whatever the size of the video."""
 
-_MOST_ENLARGED = 3.0
-"""Factor by which small frames are enlarged, at most: more shows nothing more."""
-
-_MULTIPLE = 16
-"""Pixels of which both sides are multiples: the network halves them four times."""
-
-_CANDIDATES = 16
-"""Frames whose colours are tried for each hypothesis."""
-
+_MOST_ENLARGED = 3.0  # factor by which small frames are enlarged, at most: more shows nothing more
+_MULTIPLE = 16  # pixels of which both sides are multiples: the network halves them four times
+_CANDIDATES = 16  # frames whose colours are tried for each hypothesis
 _TOLERANCE, _NEAREST, _FURTHEST = 3.0, 7, 26
 """Noises from a colour up to which a frame shows it, and the grey levels that bound this."""
 
-_LONGEST = 64
-"""Grey levels above which a difference counts no more for temporal variability."""
-
+_LONGEST = 64  # grey levels above which a difference counts no more for temporal variability
 _THREADS = 4
 """Frames whose hypotheses are kept: masks and objects ask one after the other, in threads."""
 

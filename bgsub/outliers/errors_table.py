@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 from array import array
@@ -186,7 +187,12 @@ def _parse_row(row: list[str], header: list[str], previous: float) -> dict[str, 
         raise ValueError(f"{len(row)} values, where {len(header)} are needed")
     # The word in `flag` follows from the scores.
     texts = {name: text for name, text in zip(header, row, strict=True) if name != "flag"}
-    numbers = {name: _finite(name, text) for name, text in texts.items()}
+    numbers: dict[str, float] = {}
+    for name, text in texts.items():
+        with contextlib.suppress(ValueError):
+            numbers[name] = float(text)
+        if not math.isfinite(numbers.get(name, math.nan)):
+            raise ValueError(f"{name} {text!r} is not a number")
     for name in ("error", "rmse"):
         if numbers[name] < 0:
             raise ValueError(f"{name} {numbers[name]:g} is negative")
@@ -202,16 +208,6 @@ def _parse_row(row: list[str], header: list[str], previous: float) -> dict[str, 
         if numbers.get(name, 0.0) not in {0.0, 1.0}:
             raise ValueError(f"{name} {texts[name]} is neither 0 nor 1")
     return numbers
-
-
-def _finite(name: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"{name} {text!r} is not a number")
-    return number
 
 
 def _cutoff_of(scores: NDArray[np.float64], marked: NDArray[np.bool_]) -> float | None:

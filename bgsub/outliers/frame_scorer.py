@@ -135,7 +135,10 @@ class FrameScorer:
         together = max(1, _TOGETHER // self.noise.size)
         parts = [slice(i, i + together) for i in range(0, len(luma), together)]
         return np.concatenate(
-            [measure(self, pictures[part], changes[part], left_out[part]) for part in parts]
+            [
+                measure(self, *deviate(self, pictures[part], changes[part], left_out[part]))
+                for part in parts
+            ]
         )
 
     def scores_of(self, measured: Floats) -> Floats:
@@ -216,10 +219,10 @@ def scene_light(
     )
 
 
-def own_residuals(
+def deviate(
     scorer: FrameScorer, pictures: Singles, changes: Singles, left_out: Floats | Singles
-) -> Singles:
-    """Compute |residual| of m frames in their own light and noise, grey levels, (m, h, w).
+) -> tuple[list[float], Singles]:
+    """Compute √r of m frames in their own light and noise, and |residual| in units of `reach`.
 
     Pictures are 0 outside of the pixels that count: there nothing matters, not even to neighbours.
     """
@@ -237,7 +240,10 @@ def own_residuals(
             factors[i] = _noise_factors(scorer, (shadowless * certainty[i])[None])[0]
     np.abs(residuals, out=residuals)
     residuals *= certainty / (factors * left_out).astype(np.float32)[:, None, None]
-    return residuals
+    # One by one: a sum is rounded in an order of its own.
+    totals = [np.sqrt(flat @ flat) for flat in residuals.reshape(len(residuals), -1)]
+    residuals /= scorer.reach
+    return totals, residuals
 
 
 def _noise_factors(scorer: FrameScorer, residuals: Singles) -> Floats:
@@ -261,26 +267,8 @@ def _highest_near(picture: Singles) -> Singles:
     return np.asarray(cv2.dilate(picture, np.ones((side, side), np.uint8)), dtype=np.float32)
 
 
-def measure(
-    scorer: FrameScorer, pictures: Singles, changes: Singles, left_out: Floats | Singles
-) -> Floats:
-    """Compute √r and the highest value of each window of m frames, in their own units."""
-    return measured(scorer, *deviate(scorer, pictures, changes, left_out))
-
-
-def deviate(
-    scorer: FrameScorer, pictures: Singles, changes: Singles, left_out: Floats | Singles
-) -> tuple[list[float], Singles]:
-    """Compute √r of m frames, and |residual| in units of `reach`, (m, h, w)."""
-    residuals = own_residuals(scorer, pictures, changes, left_out)
-    # One by one: a sum is rounded in an order of its own.
-    totals = [np.sqrt(flat @ flat) for flat in residuals.reshape(len(residuals), -1)]
-    residuals /= scorer.reach
-    return totals, residuals
-
-
-def measured(scorer: FrameScorer, totals: list[float], deviations: Singles) -> Floats:
-    """Return what `measure` does of frames whose deviations are known."""
+def measure(scorer: FrameScorer, totals: list[float], deviations: Singles) -> Floats:
+    """Return √r and the highest value of each window of m frames, in their own units."""
     places = [highest(deviations, window, scorer.light.step) for window in scorer.windows]
     return np.column_stack([totals, *places]).astype(np.float64)
 

@@ -234,7 +234,11 @@ class _Light:
         self.ground, self.picture = ground, picture
         self.factor = 2 if picture.size > _WHOLE_PIXELS and min(picture.shape) > 1 else 1
         self.side = _SURROUNDINGS // self.factor
-        small, model = (_halved(each, self.factor) for each in (picture, ground))
+        size = picture.shape[1] // self.factor, picture.shape[0] // self.factor
+        small, model = (
+            np.asarray(cv2.resize(each, size, interpolation=cv2.INTER_AREA), np.float32)
+            for each in (picture, ground)
+        )
         model = np.maximum(model, 1.0)
         self.gain, self.offset = _gain(small, model, self.side), _mean(small - model, self.side)
 
@@ -295,12 +299,6 @@ def _gain(picture: Singles, model: Singles, side: int) -> Singles:
 
 def _mean(picture: Singles, side: int) -> Singles:
     return np.asarray(cv2.boxFilter(picture, -1, (side, side)), dtype=np.float32)
-
-
-def _halved(picture: Singles, factor: int) -> Singles:
-    height, width = picture.shape
-    size = width // factor, height // factor
-    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.float32)
 
 
 def _variation(values: Singles) -> float:

@@ -221,8 +221,10 @@ class ScorerLearner:
         def one(i: int) -> Floats:
             if i in places:
                 place = places[i]
-                return scoring.measured(scorer, [totals[place]], deviations[[place]])
-            return scoring.measure(scorer, self._picture(i)[None], changes[[i]], left_out[[i]])
+                return scoring.measure(scorer, [totals[place]], deviations[[place]])
+            picture = self._picture(i)[None]
+            found = scoring.deviate(scorer, picture, changes[[i]], left_out[[i]])
+            return scoring.measure(scorer, *found)
 
         values = np.concatenate(list(self._workers.map(one, range(self._chosen.size))))
         self.measured = np.full((len(self._fitted.support), values.shape[1]), np.nan)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.linalg
@@ -266,16 +266,13 @@ goes on until none can be removed, as its paper has it; with t = ⌈n/2⌉ the t
 """
 
 
-class Score(NamedTuple):
-    """How a variant did on one data set."""
+def judge(
+    variant: Variant, X: Floats, labels: NDArray[np.bool_], k: int, seed: int
+) -> tuple[float, float, bool]:
+    """Fit a variant to observations, of which the labels say which are true.
 
-    tre: float
-    seconds: float
-    converged: bool
-
-
-def judge(variant: Variant, X: Floats, labels: NDArray[np.bool_], k: int, seed: int) -> Score:
-    """Fit a variant to observations of which it is known which are true, the labels."""
+    Returns tre, the seconds of the fit, and whether it converged.
+    """
     estimator = variant.make(k, float(labels.mean()), seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BgsubWarning)  # the score says whether it converged
@@ -284,7 +281,7 @@ def judge(variant: Variant, X: Floats, labels: NDArray[np.bool_], k: int, seed: 
         seconds = time.perf_counter() - began
     error = tre(estimator.center_, estimator.components_, X[labels])
     # Rounding may take the error of a perfect fit below zero.
-    return Score(max(error, 0.0), seconds, bool(estimator.converged_))
+    return max(error, 0.0), seconds, bool(estimator.converged_)
 
 
 _TRE_COLUMNS = ("share", "variant", "method", "t", "sets", "tre_mean", "tre_std", "seconds")
@@ -308,7 +305,7 @@ def _fit_all(
     rows, count = [], 0
     with one_blas_thread():
         for cells, sets in points:
-            found: dict[tuple[int, Variant], list[Score]]
+            found: dict[tuple[int, Variant], list[tuple[float, float, bool]]]
             found = {(k, variant): [] for k in ks for variant in variants}
             for seed, X, labels in sets:
                 for (k, variant), own in found.items():

@@ -279,11 +279,8 @@ PAPER_TIMES = {
 OTHERS = "others"
 """All other digits, in equal proportion."""
 
-_PAPER_LAMBDA = 0.001
-"""λ of PCP there, chosen by hand."""
-
-_PERSON = ((638, 891), (1390, 1502))
-"""Frames of "Moved Object" with a person."""
+_PAPER_LAMBDA = 0.001  # λ of PCP there, chosen by hand
+_PERSON = ((638, 891), (1390, 1502))  # frames of "Moved Object" with a person
 
 MANY_REMOVALS = 1 << 40
 """More than there are rows: HRPCA stops where no more than k + 1 are left."""

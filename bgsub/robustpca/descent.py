@@ -125,7 +125,12 @@ class _State:
     def ascend(self, scores: Floats, support: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Orthonormal basis of the supergradient's span: B, FB and MB, each of shape (R, k, ·)."""
         n_restarts, k, n = scores.shape
-        chosen = _whiten(scores * support[:, None, :])
+        inside = scores * support[:, None, :]
+        # Orthonormal rows of the same span, zero where the scores have no more directions: the
+        # singular values of the supergradient are then those of the data, not their squares.
+        values, V = np.linalg.eigh(inside @ np.swapaxes(inside, 1, 2))
+        roots = inverse_roots(values, values > np.maximum(values[:, -1:], 0.0) * _NOISE)
+        chosen = np.swapaxes(V * roots[:, None, :], 1, 2) @ inside
         C = self._lift(chosen.reshape(n_restarts * k, n)).reshape(n_restarts, k, -1)
         C = C - chosen.sum(axis=2)[:, :, None] * self.weights[:, None, :]
         FC, MC = self._products(C.reshape(n_restarts * k, -1))
@@ -149,17 +154,6 @@ def _smallest_of_rows(residuals: Floats, count: int) -> tuple[NDArray[np.bool_],
     room = count - mask.sum(axis=1, keepdims=True)
     mask |= ties & (np.cumsum(ties, axis=1) <= room)
     return mask, ordered[:, :count].mean(axis=1)
-
-
-def _whiten(scores: Floats) -> Floats:
-    """Orthonormal rows of the same span, zero where the scores have no more directions.
-
-    The singular values of the supergradient are then those of the data, not their squares.
-    """
-    values, V = np.linalg.eigh(scores @ np.swapaxes(scores, 1, 2))
-    kept = values > np.maximum(values[:, -1:], 0.0) * _NOISE
-    roots = inverse_roots(values, kept)
-    return np.asarray(np.swapaxes(V * roots[:, None, :], 1, 2) @ scores)
 
 
 def _orthonormalise(

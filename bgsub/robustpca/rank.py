@@ -43,8 +43,7 @@ from bgsub.robustpca.trpca import TRPCA
 
 Rows = NDArray[np.int64]
 
-_MAX_RANK = 20
-"""Most components that are looked for."""
+_MAX_RANK = 20  # most components that are looked for
 
 LEAST_GAIN = 0.04
 """What a component must gain on the average: 4 % of the squared held-out error.

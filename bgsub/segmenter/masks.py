@@ -75,7 +75,7 @@ class MaskModel(Segmenter):
         The empty scene at their size is composed where frames are fitted; masks need none.
         """
         if sample is not None:
-            found = cls.learned(sample.small, sample.shape, options, each)
+            found = cls(Scene(Background.learn(sample.small, each), [], sample.shape), options)
             if model is not None:
                 found.compose(sample, each)
             return found

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bgsub.background.sample import MOST_FRAMES, Sample
 from bgsub.background.scene import Scene
-from bgsub.errors import InputError, UsageError, cannot_write, is_or_are, plural
+from bgsub.errors import InputError, UsageError, is_or_are, plural, writing
 from bgsub.rules import Choice
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import SCALE, THRESHOLDS, MaskModel
@@ -25,8 +25,7 @@ from bgsub.video.frames import Bytes
 
 _MARK = "bgsub_subtractor"
 
-_SHADOW = 127
-"""Value of cast shadows, as in OpenCV's subtractors."""
+_SHADOW = 127  # value of cast shadows, as in OpenCV's subtractors
 
 
 class Subtractor:
@@ -262,11 +261,8 @@ class Subtractor:
         """
         facts = {"options": asdict(self._options), "grey": self._is_grey, "version": 2}
         arrays = {_MARK: np.array(json.dumps(facts)), **self._learned().scene.arrays()}
-        try:
-            with Path(path).open("wb") as file:
-                np.savez_compressed(file, allow_pickle=False, **arrays)
-        except OSError as error:
-            raise cannot_write(path, error) from error
+        with writing(path), Path(path).open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Subtractor:

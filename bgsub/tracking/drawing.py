@@ -55,12 +55,12 @@ def letter_height(canvas: Bytes) -> int:
     return int(max(12, min(canvas.shape[:2]) // 25))
 
 
-def _plate(canvas: Bytes, text: str) -> tuple[int, int]:
-    """Width and height of the plate of a text."""
+def _plate(canvas: Bytes, text: str) -> tuple[int, int, float, int]:
+    """Width and height of the plate of a text, scale of its letters, and margin around them."""
     height = letter_height(canvas)
     scale, pad = height / 22, max(2, height // 6)
     (wide, high), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, max(1, round(scale)))
-    return wide + 2 * pad, high + 2 * pad
+    return wide + 2 * pad, high + 2 * pad, scale, pad
 
 
 def write_on_plate(
@@ -71,9 +71,7 @@ def write_on_plate(
     paper: tuple[int, int, int],
 ) -> None:
     """Write ASCII on a plate with a lower left corner, moved to where there is room; BGR."""
-    height = letter_height(canvas)
-    scale, pad = height / 22, max(2, height // 6)
-    wide, high = _plate(canvas, text)
+    wide, high, scale, pad = _plate(canvas, text)
     x = min(max(corner[0], 0), max(canvas.shape[1] - wide, 0))
     cv2.rectangle(canvas, (x, corner[1] - high), (x + wide, corner[1]), paper, cv2.FILLED)
     at, thick = (x + pad, corner[1] - pad), max(1, round(scale))

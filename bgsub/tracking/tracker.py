@@ -224,8 +224,16 @@ class Tracker:
             self._see(present, whole, now, picture, in_pieces=bool(claimed))
         taken = {*holders, *(piece for claimed in pieces.values() for piece in claimed)}
         found = {id(track) for tracks in holders.values() for track in tracks}
+        for track in self._tracks:
+            if track.ended or id(track) in found:
+                continue
+            track.missed += step
+            x, y = track.motion.x, track.motion.y
+            is_outside = not (0 <= x < self._width and 0 <= y < self._height)
+            patience = 2 if track.hits < self._min_track else _FORGOTTEN_FRAMES
+            is_fleeting = not track.number and track.missed > patience
+            track.ended = track.missed > self._max_gap or is_outside or is_fleeting
         self._tracks = [track for track in self._tracks if not track.ended]
-        self._miss([t for t in self._tracks if id(t) not in found], step)
         for j, detection in enumerate(detections):
             if j not in taken:
                 self._begin(detection, now)
@@ -327,16 +335,6 @@ class Tracker:
     def _is_at_border(self, box: Box, near: float = 0) -> bool:
         right, bottom = self._width - box[0] - box[2], self._height - box[1] - box[3]
         return min(box[0], box[1], right, bottom) <= near
-
-    def _miss(self, tracks: list[Target], step: float) -> None:
-        for track in tracks:
-            track.missed += step
-            x, y = track.motion.x, track.motion.y
-            is_outside = not (0 <= x < self._width and 0 <= y < self._height)
-            patience = 2 if track.hits < self._min_track else _FORGOTTEN_FRAMES
-            is_fleeting = not track.number and track.missed > patience
-            track.ended = track.missed > self._max_gap or is_outside or is_fleeting
-        self._tracks = [track for track in self._tracks if not track.ended]
 
     def _begin(self, detection: Detection, now: _Frame) -> None:
         _, _, width, height = detection.box

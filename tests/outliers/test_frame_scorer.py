@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, CleanLevel, cutoff_for
-from bgsub.outliers.frame_scorer import FrameScorer, measure, own_residuals, scene_light
+from bgsub.outliers.frame_scorer import FrameScorer, deviate, measure, scene_light
 from bgsub.outliers.scorer_learning import FrameWeights, ScorerLearner
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.threads import Workers
@@ -317,11 +317,12 @@ def test_a_frame_is_measured_in_its_own_noise(usual: float | None, factor: float
     own = float(np.sort((np.abs(picture - light.center) / noise).ravel())[300])
     scorer = FrameScorer(light, noise, own * (usual or 1.0), (), CleanLevel(0.0, 1.0))
     left_out = np.array([0.8])
-    (residual,) = own_residuals(scorer, picture[None], change[None], left_out)
+    totals, (deviation,) = deviate(scorer, picture[None], change[None], left_out)
+    residual = deviation * scorer.reach
     np.testing.assert_allclose(
         residual, np.abs(picture - light.center) / (0.8 * factor), rtol=1e-4, atol=1e-4
     )
-    ((total,),) = measure(scorer, picture[None], change[None], left_out)
+    ((total,),) = measure(scorer, totals, deviation[None])
     assert total == pytest.approx(float(np.sqrt((residual**2).sum())), rel=1e-5)
 
 
