@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.robustpca.spaces import median, quantile
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, in_grey
 
 Doubles = NDArray[np.float64]
 Singles = NDArray[np.float32]
@@ -99,11 +99,12 @@ class Found(NamedTuple):
     explained: float = 0.0  # share of what differs from the place that the motion explains
 
 
-class Aligner:
-    """Finds how frames lie against a place, given its luma.
+class Registration:
+    """The place of a scene before a camera that shakes, to find how frames lie against it.
 
-    Notes
-    -----
+    `reference` is its luma, shrunken so that its longer side has 160 pixels at most, and `factor`
+    the size of its pixels in those of the pictures.
+
     A frame's motion W minimises Σ ρ(I(Wx) − R(x)) over the pixels x by Gauss–Newton steps, coarse
     to fine (Lucas and Kanade 1981), with the weights of Geman and McClure, which leave out what
     moves by itself; the first one is where the smallest pictures correlate most. I and R are luma
@@ -114,11 +115,26 @@ class Aligner:
     both smooth a frame alike, as moving it by a part of a pixel does.
     """
 
-    def __init__(self, reference: Bytes) -> None:
+    def __init__(self, reference: Bytes, factor: float) -> None:
+        self.reference, self._factor = reference, factor
         self._levels = [_Level(texture) for texture in _pyramid(reference)]
 
-    def find(self, small: Bytes, *, everywhere: bool = True) -> Found:
-        """Find how a frame lies, from its luma.
+    def find(self, picture: Bytes) -> Motion:
+        """Find how a frame, BGR or grey, lies; as the place does where nothing is sure."""
+        found = self.find_small(shrunken(picture))
+        motion = found.motion.scaled(self._factor, self._factor)
+        if not found.sure:
+            return Motion()
+        full = Motion(round(motion.right), round(motion.down))
+        beside = motion._replace(right=motion.right - full.right, down=motion.down - full.down)
+        return full if beside.furthest(*picture.shape[:2]) < _PART else motion
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return it as arrays by name, for an .npz file."""
+        return {"camera_reference": self.reference, "camera_factor": np.array(self._factor)}
+
+    def find_small(self, small: Bytes, *, everywhere: bool = True) -> Found:
+        """Find how a shrunken frame lies, from its luma.
 
         `everywhere` looks from more starts for a frame that has not been found, in nine times the
         time.
@@ -288,33 +304,6 @@ _PART = 1 / 8
 less than what it is found to."""
 
 
-class Registration:
-    """The place of a scene before a camera that shakes.
-
-    `reference` is the luma of the scene, shrunken so that its longer side has 160 pixels at most,
-    and `factor` the size of its pixels in those of the pictures.
-    """
-
-    def __init__(self, reference: Bytes, factor: float) -> None:
-        self.reference = reference
-        self._factor = factor
-        self._aligner = Aligner(reference)
-
-    def find(self, picture: Bytes) -> Motion:
-        """Find how a frame, BGR or grey, lies; as the place does where nothing is sure."""
-        found = self._aligner.find(shrunken(picture))
-        motion = found.motion.scaled(self._factor, self._factor)
-        if not found.sure:
-            return Motion()
-        full = Motion(round(motion.right), round(motion.down))
-        beside = motion._replace(right=motion.right - full.right, down=motion.down - full.down)
-        return full if beside.furthest(*picture.shape[:2]) < _PART else motion
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return it as arrays by name, for an .npz file."""
-        return {"camera_reference": self.reference, "camera_factor": np.array(self._factor)}
-
-
 def find_registration(pictures: Bytes, each: Each = map) -> Registration | None:
     """Find the place of a scene, if the camera shakes.
 
@@ -335,13 +324,13 @@ def find_registration(pictures: Bytes, each: Each = map) -> Registration | None:
     factor = max(height, width) / max(size)
     least = _SHAKE_PX / factor
     many = _SHAKE_SHARE * len(small)
-    place = Aligner(small[len(small) // 2])
-    found = list(each(partial(place.find, everywhere=False), small))
+    place = Registration(small[len(small) // 2], factor)
+    found = list(each(partial(place.find_small, everywhere=False), small))
     if sum(one.motion.furthest(*size) >= least for one in found) < many:
         return None
     for _ in range(2):
-        place = Aligner(_median_at_place(small, [one.motion for one in found]))
-        found = list(each(place.find, small))
+        place = Registration(_median_at_place(small, [one.motion for one in found]), factor)
+        found = list(each(place.find_small, small))
     is_far = [one.motion.furthest(*size) >= least for one in found]
     moved = [one.sure and far for one, far in zip(found, is_far, strict=True)]
     lost = [not one.sure and far for one, far in zip(found, is_far, strict=True)]
@@ -375,9 +364,7 @@ def shrunken(picture: Bytes) -> Bytes:
         height, width = (max(1, round(factor * side)) for side in picture.shape[:2])
         smaller = cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA)
         picture = np.asarray(smaller, np.uint8)
-    return np.asarray(
-        cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY) if picture.ndim == 3 else picture, np.uint8
-    )
+    return in_grey(picture)
 
 
 def registration_in(arrays: Mapping[str, NDArray[Any]]) -> Registration | None:

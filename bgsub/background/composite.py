@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bgsub.background.camera import Each, moved
 from bgsub.background.light import lit
 from bgsub.background.scene import Scene, Shown
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, in_grey
 
 Flags = NDArray[np.bool_]
 
@@ -145,9 +145,8 @@ def plates_of(
         members = pictures if here.all() else pictures[here]  # mostly one state: no copy
         size = scene.shape[::-1]
         usual = cv2.resize(learned.colors[0], size, interpolation=cv2.INTER_CUBIC)
-        if pictures.ndim == 3:
-            usual = cv2.cvtColor(usual, cv2.COLOR_BGR2GRAY)
         picture = np.asarray(usual, np.uint8)
+        picture = in_grey(picture) if pictures.ndim == 3 else picture
         free = shown if here.all() else shown[here]
         seen = np.count_nonzero(free, axis=0).astype(np.uint16)
         if len(members):

@@ -75,7 +75,7 @@ class BackgroundLearner:
             layout=layout,
             center=center,
             components=components,
-            noise=pixel_noise(center, components, samples, scores, layout.pixels, self._workers),
+            noise=self._noise(center, components, scores),
             threshold=0.0 if threshold is None else threshold,
             error_location=fit.estimator.error_location_,
             error_scale=fit.estimator.error_scale_,
@@ -94,39 +94,31 @@ class BackgroundLearner:
         give_back()
         return model
 
+    def _noise(self, center: Singles, components: Singles, scores: NDArray[np.float64]) -> Singles:
+        """Estimate the standard deviation of each pixel's luma residual from its median size.
 
-def pixel_noise(
-    center: Singles,
-    components: Singles,
-    rows: Bytes,
-    scores: NDArray[np.float64],
-    pixels: int,
-    workers: Workers,
-) -> Singles:
-    """Estimate the standard deviation of each pixel's luma residual from its median size.
+        Over sampled inlier frames, of scores (m, k). In grey levels, in steps of 0.19 and at most
+        47: the median counts eighths of a level.
+        """
+        rows, short = self._samples, scores.astype(np.float32)
+        noise = np.empty(self._layout.pixels, dtype=np.float32)
 
-    Over inlier frames, rows (m, size) and their scores (m, k). In grey levels, in steps of 0.19 and
-    at most 47: the median counts eighths of a level.
-    """
-    short = scores.astype(np.float32)
-    noise = np.empty(pixels, dtype=np.float32)
+        def measure(tile: slice) -> None:
+            levels = scratch("levels", (len(short), noise[tile].size), np.float32)
+            combined(short, components[:, tile], out=levels)
+            levels += center[tile]
+            np.subtract(rows[:, tile], levels, out=levels)
+            np.abs(levels, out=levels)
+            levels *= 8.0
+            levels += 0.5
+            np.minimum(levels, 255.0, out=levels)
+            eighths = scratch("eighths", levels.shape, np.uint8)
+            np.copyto(eighths, levels, casting="unsafe")
+            noise[tile] = column_median(eighths)
 
-    def measure(tile: slice) -> None:
-        levels = scratch("levels", (len(short), noise[tile].size), np.float32)
-        combined(short, components[:, tile], out=levels)
-        levels += center[tile]
-        np.subtract(rows[:, tile], levels, out=levels)
-        np.abs(levels, out=levels)
-        levels *= 8.0
-        levels += 0.5
-        np.minimum(levels, 255.0, out=levels)
-        eighths = scratch("eighths", levels.shape, np.uint8)
-        np.copyto(eighths, levels, casting="unsafe")
-        noise[tile] = column_median(eighths)
-
-    workers.each(measure, tiles(pixels))
-    noise /= np.float32(8.0 * NORMAL_MAD)
-    return noise
+        self._workers.each(measure, tiles(noise.size))
+        noise /= np.float32(8.0 * NORMAL_MAD)
+        return noise
 
 
 def choose_threshold(

@@ -92,13 +92,11 @@ class Digits:
 
 
 def load_digits(path: Path | None) -> Digits:
-    """Read pictures of digits from a file or folder; None is the 8×8 digits of scikit-learn."""
+    """Read pictures of digits from a file; None is the 8×8 digits of scikit-learn."""
     if path is None:
         return _shipped()
     check_plain(path)
     try:
-        if path.is_dir():
-            path = _images_in(path)
         read = _read_idx_pair if _is_idx(path) else read_libsvm
         X, labels = (_read_arrays if path.suffix.lower() == ".npz" else read)(path)
     except OSError as error:
@@ -130,15 +128,6 @@ def _shipped() -> Digits:
         ) from error
     X, labels = load(return_X_y=True)
     return Digits(np.asarray(X, dtype=np.float64) / 16.0, labels.astype(np.int64), "digits 8×8")
-
-
-def _images_in(folder: Path) -> Path:
-    found = sorted(file for file in folder.iterdir() if "images" in file.name and _is_idx(file))
-    if not found:
-        message = f"{folder}: holds no IDX file of images, such as train-images-idx3-ubyte.gz"
-        raise InputError(message)
-    training = [file for file in found if "train" in file.name]
-    return (training or found)[0]
 
 
 def _read(path: Path, count: int = -1) -> bytes:

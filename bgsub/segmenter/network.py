@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bgsub.background.camera import moved
 from bgsub.background.plates import Background, Hypothesis, Plates
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, in_grey
 
 Singles = NDArray[np.float32]
 
@@ -169,7 +169,7 @@ def enlarged(chances: Singles, frame: Bytes, small: Bytes) -> Singles:
     if height * width < _ENLARGED**2 * chances.size:
         way = cv2.INTER_AREA if height * width < chances.size else cv2.INTER_LINEAR
         return np.asarray(cv2.resize(chances, (width, height), interpolation=way), np.float32)
-    guide = _luma(small).astype(np.float32) / 255
+    guide = in_grey(small).astype(np.float32) / 255
     window = (_REACH, _REACH)
     mean, chance = cv2.blur(guide, window), cv2.blur(chances, window)
     variance = cv2.blur(guide * guide, window) - mean * mean
@@ -180,7 +180,7 @@ def enlarged(chances: Singles, frame: Bytes, small: Bytes) -> Singles:
         for one in (slope / 255, offset)
     )
     # In place, as new memory of this size costs more than the arithmetic.
-    wide *= _luma(frame)
+    wide *= in_grey(frame)
     wide += rest
     return wide
 
@@ -209,9 +209,3 @@ def _whole(first: int, last: int, short: int, long: int) -> list[tuple[int, int]
     first = max(first - _MARGIN, 0) // step * step
     last = min(-(-(last + _MARGIN) // step) * step, short)
     return [(first, last), (first * long // short, last * long // short)]
-
-
-def _luma(frame: Bytes) -> Bytes:
-    if frame.ndim == 2:
-        return frame
-    return np.asarray(cv2.cvtColor(frame, cv2.COLOR_BGR2GRAY), np.uint8)

@@ -21,7 +21,7 @@ from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import SCALE, THRESHOLDS, MaskModel
 from bgsub.segmenter.protocol import FrameView, MaskOptions, Sensitivity, Shadows
 from bgsub.video.arrays import ArrayArchive, ArrayFileError
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, in_grey
 
 _MARK = "bgsub_subtractor"
 
@@ -243,9 +243,7 @@ class Subtractor:
             picture = scene.plate()
         else:
             picture = scene.background_of(scene.shown_in(self._checked(frame)))
-        if self._is_grey:
-            return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), np.uint8)
-        return picture
+        return in_grey(picture) if self._is_grey else picture
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was learned to an .npz file.

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.camera import COARSEST, Aligner
+from bgsub.background.camera import COARSEST, Registration
 from bgsub.errors import EmptySelectionError, plural
 from bgsub.video.base import IndexedSource
 from bgsub.video.film import VideoFileSource
@@ -200,7 +200,7 @@ def reason_of(before: Floats, after: Floats, mask: Flags, input_size: tuple[int,
     (width, height), (rows, columns) = input_size, mask.shape
     was, now = (np.clip(np.rint(each), 0, 255).astype(np.uint8) for each in (before, after))
     if min(was.shape) >= COARSEST:
-        found = Aligner(was).find(now)
+        found = Registration(was, 1.0).find_small(now)
         way = float(np.hypot(found.motion.right, found.motion.down))
         # In all of it: a thing that was moved explains its own places, and nothing else does.
         if found.sure and way >= _LEAST_SHIFT and found.explained >= _EXPLAINED:

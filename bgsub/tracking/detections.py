@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.video.frames import Bytes, cut_out
+from bgsub.video.frames import Bytes, cut_out, in_grey
 
 Box = tuple[float, float, float, float]
 """x and y of the upper left corner, width and height, in pixels."""
@@ -169,9 +169,7 @@ def positions(flags: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def _sign(luma: Bytes, background: Bytes, inside: Bytes) -> Sign:
-    grey = background
-    if background.ndim == 3:
-        grey = np.asarray(cv2.cvtColor(background, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
+    grey = in_grey(background)
     brighter, darker = (
         cv2.countNonZero(cv2.bitwise_and(cv2.compare(luma, grey, way), inside))
         for way in (cv2.CMP_GT, cv2.CMP_LT)

@@ -203,6 +203,13 @@ def in_color(picture: Bytes) -> Bytes:
     return np.asarray(cv2.cvtColor(picture, cv2.COLOR_GRAY2BGR), dtype=np.uint8)
 
 
+def in_grey(picture: Bytes) -> Bytes:
+    """Return a picture, (h, w, 3) or (h, w), with one channel; that of one itself."""
+    if picture.ndim == 2:
+        return picture
+    return np.asarray(cv2.cvtColor(picture, cv2.COLOR_BGR2GRAY), dtype=np.uint8)
+
+
 def pixels_within(outline: cv2.typing.MatLike) -> float:
     """Count the pixels that an outline (``cv2.CHAIN_APPROX_NONE``) encloses, with its own.
 
