@@ -101,7 +101,11 @@ class Backdrop:
         composed = estimate.copy()
         # The frame itself comes last: it is there where one model has learned an object.
         for others, where in ((lit, place), (planes, itself)):
-            _paste(layout.planes(composed), others, self._among_fitted(where))
+            wanted = self._among_fitted(where)
+            for plane, other in zip(layout.planes(composed), others, strict=True):
+                whole = plane.shape[:2] == wanted.shape  # planes of colours may be half as large
+                chosen = wanted if whole else np.ascontiguousarray(wanted[::2, ::2])
+                cv2.copyTo(other, chosen, plane)
         return composed
 
     def _among_fitted(self, where: Bytes) -> Bytes:
@@ -179,10 +183,3 @@ def _compare(seen: Bytes, estimate: Bytes, lit: Bytes, like: Singles) -> tuple[B
         for one in cases
     )
     return first, second, third
-
-
-def _paste(planes: Sequence[Bytes], others: Sequence[Bytes], where: Bytes) -> None:
-    """Copy pixels from planes to planes, of which those of colours may be half as large."""
-    for plane, other in zip(planes, others, strict=True):
-        chosen = where if plane.shape[:2] == where.shape else np.ascontiguousarray(where[::2, ::2])
-        cv2.copyTo(other, chosen, plane)

@@ -154,23 +154,10 @@ class BackgroundModel:
     def project(
         self, rows: Bytes, workers: Workers
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compute scores and reconstruction errors of frames, by the paper's orthogonal projection.
+        """Compute scores and errors of frames, (m, size), by the paper's orthogonal projection.
 
-        Parameters
-        ----------
-        rows : ndarray of uint8, shape (m, size)
-        workers : Workers
-
-        Returns
-        -------
-        scores : ndarray of shape (m, k)
-            y = Uᵀ(x − m) over the pixels of the fit.
-        errors : ndarray of shape (m,)
-            r = ‖x − m − Uy‖², grey levels².
-
-        Notes
-        -----
-        O(mkp) operations in float32, sums over the pixels in float64 a tile at a time.
+        Over the pixels of the fit: y = Uᵀ(x − m), (m, k), and r = ‖x − m − Uy‖² in grey levels²,
+        (m,). O(mkp) operations in float32, sums in float64 a tile at a time.
         """
         keep = None if self.pixel_mask is None else self.pixel_mask.ravel()
         parts = tiles(self.layout.pixels)

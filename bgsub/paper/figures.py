@@ -11,7 +11,6 @@ from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from numpy.typing import NDArray
 
 from bgsub.outliers.events import runs_of
 from bgsub.paper.options import PAPER_KS, PAPER_NAMES, PAPER_TIMES, Comparison, MethodRow
@@ -50,8 +49,19 @@ def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") ->
     def draw(figure: Figure) -> None:
         panels = figure.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
         for axes, name in zip(panels, names, strict=True):
+            tidy(axes)
+            axes.set_title(name, loc="left", fontsize=11, fontweight="bold")
             rows = [row for row in comparison.rows if row.name == name]
-            _draw_panel(axes, comparison, name, rows)
+            for row in rows:
+                if row.errors is not None:
+                    rmse = np.sqrt(row.errors / comparison.pixels)
+                    axes.plot(comparison.numbers, rmse, **_line(comparison, row.k))
+            if failed := [row for row in rows if row.errors is None]:
+                which = "k = " + ", ".join(str(row.k) for row in failed)
+                text = _plain(f"{which}: {failed[0].reason}", 110)
+                axes.text(
+                    0.5, 0.9, text, transform=axes.transAxes, ha="center", va="top", color=GREY
+                )
         _scale(panels[0], comparison)
         spans = [] if comparison.labels is None else runs_of(comparison.labels == 1)
         for axes, (first, stop) in itertools.product(panels, spans):
@@ -90,20 +100,6 @@ def _line(comparison: Comparison, k: int) -> dict[str, Any]:
     }
 
 
-def _draw_panel(axes: Axes, comparison: Comparison, name: str, rows: list[MethodRow]) -> None:
-    tidy(axes)
-    axes.set_title(name, loc="left", fontsize=11, fontweight="bold")
-    for row in rows:
-        if row.errors is not None:
-            rmse = np.sqrt(row.errors / comparison.pixels)
-            axes.plot(comparison.numbers, rmse, **_line(comparison, row.k))
-    failed = [row for row in rows if row.errors is None]
-    if failed:
-        which = "k = " + ", ".join(str(row.k) for row in failed)
-        text = _plain(f"{which}: {failed[0].reason}", 110)
-        axes.text(0.5, 0.9, text, transform=axes.transAxes, ha="center", va="top", color=GREY)
-
-
 def _scale(axes: Axes, comparison: Comparison) -> None:
     """Scale the common axis of errors, logarithmic where a linear one would flatten them."""
     errors = [row.errors for row in comparison.rows if row.errors is not None]
@@ -127,7 +123,21 @@ def render_decomposition(comparison: Comparison, *, plot_format: PlotFormat = "p
         panels = figure.subplots(len(methods), 3 * frames, squeeze=False)
         for row, method in zip(panels, methods, strict=True):
             row[0].set_ylabel(method, fontsize=11, fontweight="bold")
-            _draw_row(row, comparison, method, top)
+            for axes in row:
+                axes.set_xticks([])
+                axes.set_yticks([])
+            backgrounds = comparison.backgrounds.get(method)
+            for index, picture in enumerate(comparison.pictures):
+                frame, left, right = row[3 * index : 3 * index + 3]
+                frame.imshow(picture, cmap="gray", vmin=0, vmax=255)
+                if backgrounds is None:
+                    for axes in (left, right):
+                        axes.imshow(np.ones(picture.shape), cmap="gray", vmin=0, vmax=1)
+                        _say_no_result(axes)
+                    continue
+                left.imshow(backgrounds[index], cmap="gray", vmin=0, vmax=255)
+                foreground = np.abs(picture - backgrounds[index])
+                right.imshow(foreground, cmap="gray_r", vmin=0, vmax=top)
         for index, number in enumerate(comparison.chosen):
             for offset, what in enumerate((f"frame {number}", "background", "foreground")):
                 panels[0, 3 * index + offset].set_title(what, fontsize=11)
@@ -138,23 +148,6 @@ def render_decomposition(comparison: Comparison, *, plot_format: PlotFormat = "p
     each = _PICTURE_WIDTH * height / width
     size = (_LABEL_WIDTH + 3 * frames * _PICTURE_WIDTH, 1.0 + len(methods) * (each + 0.15))
     return render(draw, (max(size[0], 6.0), size[1]), plot_format)
-
-
-def _draw_row(row: NDArray[np.object_], comparison: Comparison, method: str, top: float) -> None:
-    backgrounds = comparison.backgrounds.get(method)
-    for axes in row:
-        axes.set_xticks([])
-        axes.set_yticks([])
-    for index, picture in enumerate(comparison.pictures):
-        frame, left, right = row[3 * index : 3 * index + 3]
-        frame.imshow(picture, cmap="gray", vmin=0, vmax=255)
-        if backgrounds is None:
-            for axes in (left, right):
-                axes.imshow(np.ones(picture.shape), cmap="gray", vmin=0, vmax=1)
-                _say_no_result(axes)
-            continue
-        left.imshow(backgrounds[index], cmap="gray", vmin=0, vmax=255)
-        right.imshow(np.abs(picture - backgrounds[index]), cmap="gray_r", vmin=0, vmax=top)
 
 
 def _say_no_result(axes: Axes) -> None:
@@ -277,8 +270,20 @@ def render_sheet(
     def draw(figure: Figure) -> None:
         shape = (len(comparison.chosen) * rows, 2 * _METHODS_IN_ROW)
         grid = figure.subplots(*shape, squeeze=False).reshape(-1, rows, shape[1])
-        for index, part in enumerate(grid):
-            image = _draw_frame(part, comparison, index, limits)
+        for axes in figure.axes:
+            axes.set_axis_off()
+        for index, (own, *others) in enumerate(grid):
+            picture = comparison.pictures[index]
+            image = _draw(own[0], picture, f"frame {comparison.chosen[index]}", limits)
+            places = np.reshape(others, (-1, 2))
+            for name, (left, right) in zip(comparison.names, places, strict=False):
+                backgrounds = comparison.backgrounds.get(name)
+                left.set_title(name, fontsize=9, loc="left", fontweight="bold")
+                if backgrounds is None:
+                    _say_no_result(left)
+                    continue
+                _draw(left, backgrounds[index], name, limits)
+                _draw(right, picture - backgrounds[index], "foreground", limits)
         k = max(comparison.ks)
         said = "one scale for all" if limits else "each picture on its own scale, below it"
         name = _plain(comparison.name)
@@ -290,29 +295,6 @@ def render_sheet(
     columns = 2 * _METHODS_IN_ROW
     size = (columns * _SHEET_WIDTH * 1.08 + 0.8, len(comparison.chosen) * rows * each + 0.7)
     return render(draw, size, plot_format)
-
-
-def _draw_frame(
-    grid: NDArray[np.object_],
-    comparison: Comparison,
-    index: int,
-    limits: tuple[float, float] | None,
-) -> AxesImage:
-    """Draw one frame and what every method made of it."""
-    for axes in grid.ravel():
-        axes.set_axis_off()
-    picture = comparison.pictures[index]
-    drawn = _draw(grid[0, 0], picture, f"frame {comparison.chosen[index]}", limits)
-    places = iter(grid[1:].reshape(-1, 2))
-    for name, (left, right) in zip(comparison.names, places, strict=False):
-        backgrounds = comparison.backgrounds.get(name)
-        left.set_title(name, fontsize=9, loc="left", fontweight="bold")
-        if backgrounds is None:
-            _say_no_result(left)
-            continue
-        _draw(left, backgrounds[index], name, limits)
-        _draw(right, picture - backgrounds[index], "foreground", limits)
-    return drawn
 
 
 def _draw(axes: Axes, picture: Floats, title: str, limits: tuple[float, float] | None) -> AxesImage:

@@ -80,40 +80,34 @@ def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
     """
     what = "is no CSV text file, which must begin with frame,outlier or first,last"
     with open_csv(path, what) as file:
-        labels = _parse_labels(csv.reader(file, strict=True), path, numbers)
+        lines = csv.reader(file, strict=True)
+        header = [name.strip().lower() for name in next(lines, [])]
+        names = next((pair for pair in _FORMS if set(pair) <= set(header)), None)
+        if names is None:
+            raise InputError(f"{path}: its first line must be frame,outlier or first,last")
+        columns = [header.index(name) for name in names]
+        labels = (0 * numbers + (UNKNOWN if names == _FORMS[0] else 0)).astype("int8")
+        for line, row in enumerate(lines, start=2):
+            if not any(cell.strip() for cell in row):
+                continue
+            try:
+                first, last = (_whole(row, column, header[column]) for column in columns)
+                if names == _FORMS[0]:
+                    if last not in {0, 1}:
+                        raise ValueError(f"outlier {last} is neither 0 nor 1")  # noqa: TRY301 - as below
+                    labels[numbers == first] = last
+                elif last < first:
+                    raise ValueError(f"last {last} lies before first {first}")  # noqa: TRY301 - as above
+                else:
+                    labels[(numbers >= first) & (numbers <= last)] = 1
+            except ValueError as error:
+                raise InputError(f"{path}, line {line}: {error}") from error
     outliers, ordinary = int((labels == 1).sum()), int((labels == 0).sum())
     if not outliers or not ordinary:
         raise InputError(
             f"{path}: marks {outliers} of the {numbers.size} frames compared as outliers and "
             f"{ordinary} as ordinary; some of both are needed"
         )
-    return labels
-
-
-def _parse_labels(
-    lines: Iterator[list[str]], path: Path, numbers: NDArray[np.int64]
-) -> NDArray[np.int8]:
-    header = [name.strip().lower() for name in next(lines, [])]
-    names = next((pair for pair in _FORMS if set(pair) <= set(header)), None)
-    if names is None:
-        raise InputError(f"{path}: its first line must be frame,outlier or first,last")
-    columns = [header.index(name) for name in names]
-    labels = (0 * numbers + (UNKNOWN if names == _FORMS[0] else 0)).astype("int8")
-    for line, row in enumerate(lines, start=2):
-        if not any(cell.strip() for cell in row):
-            continue
-        try:
-            first, last = (_whole(row, column, header[column]) for column in columns)
-            if names == _FORMS[0]:
-                if last not in {0, 1}:
-                    raise ValueError(f"outlier {last} is neither 0 nor 1")  # noqa: TRY301 - as below
-                labels[numbers == first] = last
-            elif last < first:
-                raise ValueError(f"last {last} lies before first {first}")  # noqa: TRY301 - as above
-            else:
-                labels[(numbers >= first) & (numbers <= last)] = 1
-        except ValueError as error:
-            raise InputError(f"{path}, line {line}: {error}") from error
     return labels
 
 

@@ -91,7 +91,7 @@ class ObjectsOutput(Sink):
     def _announce(self, decided: list[list[Observation]]) -> None:
         for objects in decided:
             for listener in self.listeners:
-                listener([self._recorder.view.on_mask(seen) for seen in objects])
+                listener(objects)
 
     def close(self) -> None:
         """End all tracks; the tables wait until the events of whole frames are known."""

@@ -157,7 +157,13 @@ def gram_matrix(
     # The upper triangle in tiles, the last ones smaller.
     rows = min(max(-(-n // _TILES_ACROSS), _MIN_TILE_ROWS), TILE_ROWS)
     tiles = list(combinations_with_replacement(slices(n, rows), 2))
-    blocks, cut_blocks = _cut(n, p, apart), 0
+    step, cut_blocks = block_columns(n), 0
+    edges = [0, *(edge for part in apart for edge in (part.start, part.stop)), p]
+    blocks = [
+        (slice(start, min(start + step, last)), index % 2 == 1)
+        for index, (first, last) in enumerate(pairwise(edges))
+        for start in range(first, last, step)
+    ]
     with ThreadPool(None if threads is None else max(1, threads)) as pool:
         for part, is_apart in blocks:
             block = reader.columns(part.start, part.stop)
@@ -180,17 +186,6 @@ def gram_matrix(
 def _add_product(K: Floats, piece: NDArray[np.floating[Any]], tile: tuple[slice, slice]) -> None:
     upper, left = tile
     K[upper, left] += piece[upper] @ piece[left].T
-
-
-def _cut(n: int, p: int, apart: Sequence[slice]) -> list[tuple[slice, bool]]:
-    """Cut p columns into blocks that lie inside or outside of the stretches, and say which."""
-    step = block_columns(n)
-    edges = [0, *(edge for part in apart for edge in (part.start, part.stop)), p]
-    return [
-        (slice(start, min(start + step, last)), index % 2 == 1)
-        for index, (first, last) in enumerate(pairwise(edges))
-        for start in range(first, last, step)
-    ]
 
 
 def _centred(

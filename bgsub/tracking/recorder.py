@@ -38,13 +38,6 @@ class View:
         """Pixels of the input for one of a mask, across and down."""
         return self.region[2] / self.mask_size[0], self.region[3] / self.mask_size[1]
 
-    def on_mask(self, seen: Observation) -> Observation:
-        """Move the box of an object from the input's picture back into the mask."""
-        (x0, y0), (across, down) = self.region[:2], self.scale
-        x, y, width, height = seen.box
-        box = ((x - x0) / across, (y - y0) / down, width / across, height / down)
-        return replace(seen, box=box)
-
     def place(self, seen: Observation) -> Observation:
         """Move an object from the mask into the input's picture."""
         (x0, y0), (across, down) = self.region[:2], self.scale
@@ -174,14 +167,14 @@ class ObjectRecorder:
     def add(
         self, frame: int, time_s: float, found: list[Detection], picture: Bytes | None = None
     ) -> list[list[Observation]]:
-        """Take in what `detect` found; return objects of frames that can be shown by now."""
+        """Take in what `detect` found; return objects that can be shown by now, on their masks."""
         self.end_s = time_s
         return self._record(self._tracker.update(frame, time_s, found, picture))
 
     def _record(self, followed: Followed) -> list[list[Observation]]:
         for frame in followed.settled:
             self._tables.add(list(map(self.view.place, frame)))
-        return [list(map(self.view.place, frame)) for frame in followed.shown]
+        return followed.shown
 
     def end_tracks(self) -> list[list[Observation]]:
         """End all tracks, and return the objects of the frames that were not shown."""
