@@ -178,8 +178,14 @@ def _settled(thumbnails: Singles) -> Singles:
     plate = median(thumbnails, axis=0).astype(np.float32)
     fits = [fit_light(one, plate) for one in thumbnails]
     if sum(fit.explained >= _EXPLAINED for fit in fits) < _MOST_FRAMES * len(fits):
-        # The median of several states is none of them.
-        plate = _medoid(thumbnails)
+        # The median of several states is none of them: the frame that explains most of the others.
+        last, scores = len(thumbnails) - 1, []
+        picks = thumbnails[np.linspace(0, last, min(9, last + 1)).astype(int)]
+        looks = thumbnails[np.linspace(0, last, min(25, last + 1)).astype(int)]
+        for pick in picks:
+            shares = np.array([fit_light(one, pick).explained for one in looks])
+            scores.append(float(np.mean(shares >= _EXPLAINED) + 0.1 * np.mean(shares)))
+        plate = picks[int(np.argmax(scores))]
         fits = [fit_light(one, plate) for one in thumbnails]
     at = [
         (one - fit.offset[:, None, None]) / fit.gain[:, None, None]
@@ -189,16 +195,3 @@ def _settled(thumbnails: Singles) -> Singles:
     if len(at) < 2:
         return plate
     return np.asarray(np.clip(median(np.stack(at), axis=0), 0, 255), np.float32)
-
-
-def _medoid(thumbnails: Singles) -> Singles:
-    """Return the frame that explains most of the others."""
-    last = len(thumbnails) - 1
-    picks = np.linspace(0, last, min(9, last + 1)).astype(int)
-    looks = thumbnails[np.linspace(0, last, min(25, last + 1)).astype(int)]
-    scores = []
-    for pick in picks:
-        fits = [fit_light(one, thumbnails[pick]) for one in looks]
-        shares = np.array([one.explained for one in fits])
-        scores.append(float(np.mean(shares >= _EXPLAINED) + 0.1 * np.mean(shares)))
-    return np.asarray(thumbnails[picks[int(np.argmax(scores))]])

@@ -39,15 +39,7 @@ class Sample:
         self.small = np.empty((count, *working_size(height, width), 3), np.uint8)
         most = min(count, full_frames(height, width))
         self.kept = evenly(count, most)
-        self._full: Bytes | None = None
-
-    @property
-    def full(self) -> Bytes:
-        """The frames that are kept at their own size."""
-        if self._full is None:
-            message = "no frame has passed"
-            raise RuntimeError(message)
-        return self._full
+        self.full: Bytes = np.empty(0, np.uint8)  # until a frame tells whether they are grey
 
     def add(self, start: int, rows: Bytes) -> None:
         """Take the frames start, start + 1, …; shape (m, size)."""
@@ -58,11 +50,11 @@ class Sample:
 
     def put(self, index: int, frame: Bytes) -> None:
         """Take one frame, (h, w, 3) or (h, w), as the one of an index of the sample."""
-        if self._full is None:
-            self._full = np.empty((len(self.kept), *frame.shape), np.uint8)
+        if not self.full.size:
+            self.full = np.empty((len(self.kept), *frame.shape), np.uint8)
         self.small[index] = at_working_size(frame)
         for place in np.flatnonzero(self.kept == index):
-            self._full[place] = frame
+            self.full[place] = frame
 
     @classmethod
     def of(cls, frames: Bytes) -> Sample:

@@ -94,7 +94,15 @@ class Digits:
 def load_digits(path: Path | None) -> Digits:
     """Read pictures of digits from a file; None is the 8×8 digits of scikit-learn."""
     if path is None:
-        return _shipped()
+        try:
+            from sklearn.datasets import load_digits as load
+        except ImportError as error:
+            raise InputError(
+                "the digits come with scikit-learn, which is not installed; "
+                f"{how_to_install('experiments')} installs it, or name USPS or MNIST with --data"
+            ) from error
+        X, labels = load(return_X_y=True)
+        return Digits(np.asarray(X, dtype=np.float64) / 16.0, labels.astype(np.int64), "digits 8×8")
     check_plain(path)
     try:
         read = _read_idx_pair if _is_idx(path) else read_libsvm
@@ -116,18 +124,6 @@ def load_digits(path: Path | None) -> Digits:
         raise InputError(f"{path}: holds a value that is no finite number")
     peak = float(np.abs(X).max())
     return Digits(X / peak if peak else X, labels.astype(np.int64), path.name)
-
-
-def _shipped() -> Digits:
-    try:
-        from sklearn.datasets import load_digits as load
-    except ImportError as error:
-        raise InputError(
-            "the digits come with scikit-learn, which is not installed; "
-            f"{how_to_install('experiments')} installs it, or name USPS or MNIST with --data"
-        ) from error
-    X, labels = load(return_X_y=True)
-    return Digits(np.asarray(X, dtype=np.float64) / 16.0, labels.astype(np.int64), "digits 8×8")
 
 
 def _read(path: Path, count: int = -1) -> bytes:

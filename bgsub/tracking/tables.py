@@ -8,11 +8,11 @@ import os
 import statistics
 from array import array
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain, combinations, groupby
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, TypeVar
 
 from bgsub.errors import InputError
 from bgsub.runtime.files import open_csv, write_rows
@@ -20,6 +20,7 @@ from bgsub.tracking.detections import Box
 from bgsub.tracking.events import SceneEvent, converted, read_events
 from bgsub.tracking.tracker import Observation
 
+Item = TypeVar("Item")
 Side = Literal["left", "right", "top", "bottom", "inside"]
 
 _BORDER = 0.015  # share of the picture's longer side within which a box is at the border
@@ -201,15 +202,14 @@ _TRACK_COLUMNS = tuple(field.name for field in fields(Track))
 
 def write_tracks(path: Path, tracks: Iterable[Track]) -> None:
     """Write tracks.csv."""
-    rows = ([_shown(*item) for item in asdict(track).items()] for track in tracks)
+
+    def shown(name: str, value: Any) -> Any:
+        if not isinstance(value, float):
+            return value  # times are as exact as those of objects.csv
+        return f"{value:.10g}" if name.endswith("_s") else _plain(value)
+
+    rows = ([shown(*item) for item in asdict(track).items()] for track in tracks)
     write_rows(path, [_TRACK_COLUMNS, *rows])
-
-
-def _shown(name: str, value: Any) -> Any:
-    """Write a value of a column of tracks.csv: times as exact as those of objects.csv."""
-    if not isinstance(value, float):
-        return value
-    return f"{value:.10g}" if name.endswith("_s") else _plain(value)
 
 
 def read_objects(path: Path) -> Iterator[Observation]:
@@ -222,7 +222,8 @@ def read_frames(path: Path) -> Iterator[list[Observation]]:
 
     Objects have merged that share area and sign, and lie no farther apart than √area.
     """
-    for _, group in groupby(_read_rows(path), lambda seen: seen.frame):
+    objects = _read(path, OBJECT_COLUMNS, _observation, "object of a frame")
+    for _, group in groupby(objects, lambda seen: seen.frame):
         frame = list(group)
         regions: dict[Any, list[Observation]] = {}
         for seen in frame:
@@ -246,27 +247,25 @@ def _gap(one: Observation, other: Observation) -> float:
     )
 
 
-def _read_rows(path: Path) -> Iterator[Observation]:
-    for line, row in _rows(path, OBJECT_COLUMNS):
-        try:
-            plain = {**row, "score": row["score"] or "nan", "first_s": "nan"}
-            x, y, width, height = (float(row[name]) for name in ("x", "y", "width", "height"))
-            box, values = (x, y, width, height), converted(Observation, plain)
-            yield Observation(**values, box=box, sign=row["sign"])
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{path}: line {line} is no object of a frame ({error})") from error
+def _observation(row: dict[str, Any]) -> Observation:
+    plain = {**row, "score": row["score"] or "nan", "first_s": "nan"}
+    x, y, width, height = (float(row[name]) for name in ("x", "y", "width", "height"))
+    values = converted(Observation, plain)
+    return Observation(**values, box=(x, y, width, height), sign=row["sign"])
 
 
 def read_tracks(path: Path) -> Iterator[Track]:
     """Read tracks.csv row by row; raises InputError, which names the line, if it is none."""
-    for line, row in _rows(path, _TRACK_COLUMNS):
-        try:
-            yield Track(**converted(Track, row), entered=row["entered"], left=row["left"])
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{path}: line {line} is no track ({error})") from error
+
+    def track(row: dict[str, Any]) -> Track:
+        return Track(**converted(Track, row), entered=row["entered"], left=row["left"])
+
+    return _read(path, _TRACK_COLUMNS, track, "track")
 
 
-def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read(
+    path: Path, columns: tuple[str, ...], make: Callable[[dict[str, Any]], Item], what: str
+) -> Iterator[Item]:
     with open_csv(path, "is not a CSV text file") as file:
         reader = csv.DictReader(file, strict=True)
         missing = [name for name in columns if name not in (reader.fieldnames or [])]
@@ -274,7 +273,12 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str,
             message = f"{path}: has no column {missing[0]!r}, so it is no {path.name} of bgsub"
             raise InputError(message)
         for row in reader:
-            yield reader.line_num, row
+            try:
+                yield make(row)
+            except (TypeError, ValueError) as error:
+                raise InputError(
+                    f"{path}: line {reader.line_num} is no {what} ({error})"
+                ) from error
 
 
 def _plain(value: float) -> str:

@@ -441,7 +441,10 @@ class Tracker:
         for row in frame.rows:
             if row.track.identity.number:
                 objects.setdefault(row.track.identity.number, []).append(row)
-        whole = [_whole(objects[number]) for number in sorted(objects)]
+        whole = [  # an object whose parts have joined is all of them
+            _Row(rows[0].track.identity, join([r.seen for r in rows]), any(r.merged for r in rows))
+            for _, rows in sorted(objects.items())
+        ]
         common = [0.0] * len(whole)
         if len(whole) > 1:
             boxes = np.array([row.seen.box for row in whole])
@@ -464,12 +467,6 @@ class Tracker:
         odds = 2 * math.log(p / (1 - p)) + share - 5 * common + 6 * track.alone / track.hits - 9
         size = seen.area / (seen.area + self._small / _SURE_PART)
         return size * track.hits / (track.hits + _SURE_FRAMES) / (1 + math.exp(-odds))
-
-
-def _whole(rows: list[_Row]) -> _Row:
-    """Return the row of an object whose parts these are."""
-    seen = join([row.seen for row in rows])
-    return _Row(rows[0].track.identity, seen, merged=any(row.merged for row in rows))
 
 
 def _seniority(track: Target) -> tuple[float, int]:
