@@ -329,9 +329,7 @@ class Line(Rule):
         return name, x1, y1, x2, y2
 
 
-SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-"""Seconds of the units that times are given in."""
-
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}  # seconds of the units that times are given in
 _TIME = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([smhd])?", re.ASCII)
 
 

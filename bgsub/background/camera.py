@@ -21,9 +21,7 @@ Singles = NDArray[np.float32]
 Each = Callable[..., Iterable[Any]]
 """`map`, or what does the same in threads."""
 
-COARSEST = 24
-"""Pixels of the shorter side of the smallest picture of a pyramid, at least."""
-
+COARSEST = 24  # pixels of the shorter side of the smallest picture of a pyramid, at least
 _KINDS = 4
 """Numbers that say how a frame lies: right, down, grown and turned."""
 

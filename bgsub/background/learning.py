@@ -20,9 +20,7 @@ from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource
 
-NOISE_FRAMES = 32
-"""Inlier frames, evenly spaced, from which the noise is estimated."""
-
+NOISE_FRAMES = 32  # inlier frames, evenly spaced, from which the noise is estimated
 THRESHOLD_BOUNDS = (12.0, 35.0)
 _THRESHOLD_SIGMAS = 5.0
 _THRESHOLD_QUANTILE = 0.999

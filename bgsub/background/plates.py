@@ -39,9 +39,7 @@ _LONGEST = 64  # grey levels above which a difference counts no more for tempora
 _THREADS = 4
 """Frames whose hypotheses are kept: masks and objects ask one after the other, in threads."""
 
-NOISE_UNIT, _ACTIVITY_UNIT = 8, 4
-"""What a grey level of noise and of activity is stored as."""
-
+NOISE_UNIT, _ACTIVITY_UNIT = 8, 4  # what a grey level of noise and of activity is stored as
 LATER_UNIT, SPREAD_UNIT = 127, 400
 """What the length of the video is stored as, in differences of times and of their deviations."""
 
@@ -95,20 +93,16 @@ class Plates:
     colors: Bytes
     """The commonest colour of each pixel and the second one, or the first again, (2, h, w, 3); that
     of a thing that stays, as its outline tells, is the second one however common it is."""
-    shares: Bytes
-    """Share of the frames that show each, of 255, (2, h, w)."""
-    frames: int
-    """Of the sample, that show this state."""
-    noise: Bytes
-    """Mean difference of a place at rest, in eighths of a grey level, (h, w)."""
+    shares: Bytes  # share of the frames that show each, of 255, (2, h, w)
+    frames: int  # of the sample, that show this state
+    noise: Bytes  # mean difference of a place at rest, in eighths of a grey level, (h, w)
     activity: Bytes
     """Mean difference to the nearer of the colours, in quarters of a grey level, (h, w)."""
     order: Bytes
     """By how much the frames that show the second colour are later than those that show the first,
     and by how much less spread in time, both around 128, (2, h, w): a visitor comes later than the
     place, which is seen before and after."""
-    thumbnail: Singles
-    """Of the first colours, (3, 30, 40): where the light of frames is fitted."""
+    thumbnail: Singles  # of the first colours, (3, 30, 40): where the light of frames is fitted
 
 
 @dataclass(frozen=True, eq=False)

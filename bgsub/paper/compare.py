@@ -61,10 +61,8 @@ class FrameFile:
     times: Floats
     height: int
     width: int
-    pixel_mask: NDArray[np.bool_] | None
-    """Pixels that take part; only these are in the file."""
-    total: int
-    """Frames of the input, of which these may be a sample."""
+    pixel_mask: NDArray[np.bool_] | None  # pixels that take part; only these are in the file
+    total: int  # frames of the input, of which these may be a sample
 
     def __getstate__(self) -> dict[str, Any]:
         by_name = os.name == "nt"
@@ -199,22 +197,18 @@ class FitTask:
     k: int
     also: tuple[int, ...] = ()
     seed: int = 0
-    rows: tuple[int, ...] = ()
-    """Frames whose backgrounds are wanted."""
+    rows: tuple[int, ...] = ()  # frames whose backgrounds are wanted
 
 
 @dataclass(frozen=True, eq=False)
 class FitOutcome:
     """What a fit has found."""
 
-    seconds: float
-    """Of the fit alone: from the Gram matrix, or the frames, to scores and errors."""
+    seconds: float  # of the fit alone: from the Gram matrix, or the frames, to scores and errors
     iterations: int
     converged: bool
-    notes: list[str]
-    """Warnings."""
-    fitted: dict[int, FittedFrames]
-    """By number of components."""
+    notes: list[str]  # warnings
+    fitted: dict[int, FittedFrames]  # by number of components
     backgrounds: Floats
     """Of the frames that were asked for, with k components, in grey levels, shape (rows, p)."""
 

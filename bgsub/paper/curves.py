@@ -217,8 +217,7 @@ class Variant:
     name: str
     method: str
     t: str
-    by_default: bool = False
-    """⌈n/2⌉ as where no t is given: refitted to the inliers."""
+    by_default: bool = False  # ⌈n/2⌉ as where no t is given: refitted to the inliers
     max_removals: int | None = None
 
     def make(self, k: int, share: float, seed: int) -> Estimator:
@@ -270,11 +269,8 @@ def judge(
 
 
 _TRE_COLUMNS = ("share", "variant", "method", "t", "sets", "tre_mean", "tre_std", "seconds")
-DIGIT_COLUMNS = ("true", "outliers", "k", "n", *_TRE_COLUMNS, "converged")
-"""Header of digits.csv."""
-SYNTHETIC_COLUMNS = ("data", "p", *_TRE_COLUMNS, "converged")
-"""Header of synthetic.csv."""
-
+DIGIT_COLUMNS = ("true", "outliers", "k", "n", *_TRE_COLUMNS, "converged")  # header of digits.csv
+SYNTHETIC_COLUMNS = ("data", "p", *_TRE_COLUMNS, "converged")  # header of synthetic.csv
 DataSet = tuple[int, Floats, NDArray[np.bool_]]
 """Seed of the fits, observations, and which of them are true."""
 
@@ -395,8 +391,7 @@ class SyntheticData:
     """
 
     X: Floats
-    labels: NDArray[np.bool_]
-    """True for true observations, False for outliers."""
+    labels: NDArray[np.bool_]  # True for true observations, False for outliers
     components: Floats
     """Orthonormal basis (k, p) of the subspace, through 0, that true observations lie near."""
 

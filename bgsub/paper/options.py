@@ -63,9 +63,7 @@ def _truth(more: str = "", **unset: Any) -> Any:
     return _comparison(None, File(), text + more, **unset)
 
 
-UNKNOWN = -1
-"""Label of a frame that is not listed."""
-
+UNKNOWN = -1  # label of a frame that is not listed
 _FORMS = (("frame", "outlier"), ("first", "last"), ("first_frame", "last_frame"))
 
 
@@ -190,16 +188,13 @@ class MethodRow:
     seconds: float | None = None
     iterations: int | None = None
     converged: bool | None = None
-    objective: float | None = None
-    """Mean of the t smallest r_i, in grey levels²."""
+    objective: float | None = None  # mean of the t smallest r_i, in grey levels²
     auc: float | None = None
     average_precision: float | None = None
     true_outliers_flagged: float | None = None
     """Share of the true outliers whose score exceeds the cut-off."""
-    reason: str = ""
-    """Why there is no result, or what the fit warned of."""
-    errors: Floats | None = field(default=None, repr=False)
-    """r_i, shape (n,)."""
+    reason: str = ""  # why there is no result, or what the fit warned of
+    errors: Floats | None = field(default=None, repr=False)  # r_i, shape (n,)
     backgrounds: Floats | None = field(default=None, repr=False)
     """Of the frames chosen, for the largest k."""
 
@@ -222,17 +217,13 @@ class Comparison:
     numbers: NDArray[np.int64]
     times: Floats
     pixels: int
-    labels: NDArray[np.int8] | None
-    """1 for true outliers, 0 for ordinary frames, -1 unknown."""
-    chosen: list[int]
-    """Numbers of the frames with pictures."""
+    labels: NDArray[np.int8] | None  # 1 for true outliers, 0 for ordinary frames, -1 unknown
+    chosen: list[int]  # numbers of the frames with pictures
     pictures: list[Floats]
     backgrounds: dict[str, list[Floats]]
     """Of these frames by the names of the rows, for the largest k."""
-    stages: dict[str, float]
-    """Seconds of what was done once: ``decode`` and ``gram``."""
-    facts: dict[str, Any]
-    """Of the input, for a manifest."""
+    stages: dict[str, float]  # seconds of what was done once: ``decode`` and ``gram``
+    facts: dict[str, Any]  # of the input, for a manifest
     warnings: list[str]
 
     @property
@@ -246,9 +237,7 @@ class Comparison:
         return list(dict.fromkeys(row.k for row in self.rows))
 
 
-PAPER_KS = (1, 3, 5, 7, 9)
-"""Numbers of components in Table 1."""
-
+PAPER_KS = (1, 3, 5, 7, 9)  # numbers of components in Table 1
 PAPER_NAMES = {"outlier-pursuit": "lld", "robust-subspace": "rpca"}
 """What the table calls methods that have another name here."""
 
@@ -270,14 +259,11 @@ PAPER_TIMES = {
 """Its seconds by k, by the names of entries of a comparison, in the paper's order."""
 
 
-OTHERS = "others"
-"""All other digits, in equal proportion."""
-
+OTHERS = "others"  # all other digits, in equal proportion
 _PAPER_LAMBDA = 0.001  # λ of PCP there, chosen by hand
 _PERSON = ((638, 891), (1390, 1502))  # frames of "Moved Object" with a person
 
-MANY_REMOVALS = 1 << 40
-"""More than there are rows: HRPCA stops where no more than k + 1 are left."""
+MANY_REMOVALS = 1 << 40  # more than there are rows: HRPCA stops where no more than k + 1 are left
 
 
 @dataclass(frozen=True, kw_only=True)

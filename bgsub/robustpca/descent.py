@@ -32,10 +32,8 @@ class Descent:
     """Where one restart ended; the support of its fit are the t rows with the least residuals."""
 
     fit: Fit
-    objectives: list[float]
-    """R(m, U) at the start and after each iteration; never increases."""
-    converged: bool
-    """Whether it fell by less than the tolerance in the end."""
+    objectives: list[float]  # R(m, U) at the start and after each iteration; never increases
+    converged: bool  # whether it fell by less than the tolerance in the end
 
 
 def descend(

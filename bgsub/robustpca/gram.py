@@ -26,9 +26,7 @@ from bgsub.runtime.threads import ThreadPool
 
 FLOAT32_EXACT = float(1 << 24)
 
-TILE_ROWS = 2048
-"""Most rows of the tiles that K is summed by: a product in float32 takes 16 MiB."""
-
+TILE_ROWS = 2048  # most rows of the tiles that K is summed by: a product in float32 takes 16 MiB
 _BLOCK_ELEMENTS = 1 << 21
 _MIN_COLUMNS, _MAX_COLUMNS = 256, 4096
 # Tiles that two threads can share out, but not so small that their products become slower.
@@ -75,13 +73,11 @@ def as_columns(X: NDArray[Any] | ColumnReader) -> ColumnReader:
 class Gram:
     """K = X₀X₀ᵀ with X₀ = X − 1m₀ᵀ, and what belongs to it."""
 
-    values: Floats
-    """K, shape (n, n)."""
+    values: Floats  # K, shape (n, n)
     offset: NDArray[Any]
     """m₀, shape (p,), the median of every column: for bytes the lower one, a byte."""
     n_features: int
-    cut_blocks: int = 0
-    """Blocks of bytes that were cut, as float32 would not have been exact."""
+    cut_blocks: int = 0  # blocks of bytes that were cut, as float32 would not have been exact
     blocks: int = 0
     share: Floats | None = None
     """What the columns that `gram_matrix` was told to sum apart add to K."""

@@ -48,16 +48,11 @@ _TILE = 1 << 14
 class Fit:
     """A centre and components, in the weights of a space."""
 
-    weights: Floats
-    """w, shape (q,): the centre m = m₀ + Aᵀw."""
-    basis: Floats
-    """B, shape (q, k): the components U = AᵀB; zero columns where the rank is below k."""
-    scores: Floats
-    """Y = (X − 1mᵀ)U, shape (n, k)."""
-    residuals: Floats
-    """r_i(m, U) = ‖x_i − m‖² − ‖Y_i‖², shape (n,)."""
-    support: Flags
-    """The rows that were fitted, shape (n,)."""
+    weights: Floats  # w, shape (q,): the centre m = m₀ + Aᵀw
+    basis: Floats  # B, shape (q, k): the components U = AᵀB; zero columns where the rank is below k
+    scores: Floats  # Y = (X − 1mᵀ)U, shape (n, k)
+    residuals: Floats  # r_i(m, U) = ‖x_i − m‖² − ‖Y_i‖², shape (n,)
+    support: Flags  # the rows that were fitted, shape (n,)
 
     @property
     def alive(self) -> Flags:
@@ -160,8 +155,7 @@ class RowSpace:
 class FeatureSpace:
     """The data themselves, centred by blocks, for more rows than columns: O(np) per column."""
 
-    copies: NDArray[np.int64] | None = None
-    """Nobody looks for copies here."""
+    copies: NDArray[np.int64] | None = None  # nobody looks for copies here
 
     def __init__(
         self, X: NDArray[Any], offset: NDArray[Any], pool: ThreadPool | None = None

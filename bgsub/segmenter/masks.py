@@ -31,15 +31,9 @@ if TYPE_CHECKING:
 THRESHOLDS: dict[str, float] = {"low": 0.7, "normal": 0.5, "high": 0.3}
 """Probability from which a pixel is foreground, by sensitivity."""
 
-SCORE_LEVEL = 500
-"""Score of a pixel that is as likely an object as not."""
-
-SCALE = 1000
-"""What probabilities are multiplied by where they are written as integers."""
-
-LEAST_AREA = 1e-4
-"""Share of a frame that an object covers, at least."""
-
+SCORE_LEVEL = 500  # score of a pixel that is as likely an object as not
+SCALE = 1000  # what probabilities are multiplied by where they are written as integers
+LEAST_AREA = 1e-4  # share of a frame that an object covers, at least
 _SUSPECT, _DOUBT = 0.25, 0.1
 """Probabilities from which a pixel is no part of the empty scene, and from which one may be an
 object."""

@@ -20,9 +20,7 @@ Singles = NDArray[np.float32]
 
 WEIGHTS = "mask.onnx"
 
-CHANNELS = 16
-"""Planes that `features` returns."""
-
+CHANNELS = 16  # planes that `features` returns
 _LEVELS = np.arange(256, dtype=np.float32)
 _CENTRED, _LOGARITHMS = (_LEVELS - 128) / 64, np.log(_LEVELS + 8)
 _ACTIVE, _NOISY = _LEVELS / (_LEVELS + 48), _LEVELS / (_LEVELS + 32)

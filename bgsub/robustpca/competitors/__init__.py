@@ -52,16 +52,12 @@ class MethodInfo:
     outlier_model: str
     parameters: str
     cost: str
-    estimator: str
-    """Its module in this package and its class."""
-    takes: tuple[str, ...] = ()
-    """Parameters of the estimator that are attributes of `Settings` too."""
+    estimator: str  # its module in this package and its class
+    takes: tuple[str, ...] = ()  # parameters of the estimator that are attributes of `Settings` too
     memory_bytes: Callable[[int, int, int], int] = _row_bytes
     """(n, p, k) to the bytes that a fit needs besides an 8-bit X."""
-    needs_pixels: bool = False
-    """False if `fit_gram` suffices."""
-    nested: bool = False
-    """Whether a fit with more components begins with those of a fit with fewer."""
+    needs_pixels: bool = False  # False if `fit_gram` suffices
+    nested: bool = False  # whether a fit with more components begins with those of a fit with fewer
 
     def make(self, given: Settings) -> Estimator:
         """Make an unfitted estimator."""

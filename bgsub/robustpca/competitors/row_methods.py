@@ -43,12 +43,9 @@ _EPS = float(np.finfo(float).eps)
 class Coordinates:
     """The rows of X as points, up to a rigid motion."""
 
-    points: Floats
-    """F, shape (n, ρ)."""
-    origin: Floats
-    """Weights of the origin in the space, shape (q,)."""
-    lift: Callable[[Floats], Floats]
-    """V of shape (ρ, c) to the weights TV of shape (q, c)."""
+    points: Floats  # F, shape (n, ρ)
+    origin: Floats  # weights of the origin in the space, shape (q,)
+    lift: Callable[[Floats], Floats]  # V of shape (ρ, c) to the weights TV of shape (q, c)
 
     @cached_property
     def noise(self) -> float:
