@@ -162,7 +162,7 @@ class Background:
         aligned = align(self.registration, frame)
         small = thumbnail(aligned.frame)
         lights = [fit_light(small, state.thumbnail) for state in self.states]
-        best = max(range(len(lights)), key=lambda i: lights[i].explained)
+        best = int(np.argmax([one.explained for one in lights]))
         plates, light = self.states[best], lights[best]
         first, second = (lit(one, light) for one in plates.colors)
         found = Hypothesis(aligned, first, second, plates, light)

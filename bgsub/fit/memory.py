@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -241,10 +242,11 @@ def _first_that_fits(need: MemoryNeed, limit: int, storages: Mapping[Storage, st
             if needed > limit:
                 continue
 
-            def fits(frames: int, storage: Storage = storage, workers: int = workers) -> bool:
+            def exceeds(frames: int, storage: Storage = storage, workers: int = workers) -> bool:
                 more = replace(need, frames=frames)
-                return more.total(storage, more.sample, workers) <= limit
+                return more.total(storage, more.sample, workers) > limit
 
+            beyond = bisect_left(range(need.frames + 1, ALL_FRAMES + 1), 1, key=exceeds)
             return Plan(
                 storage=storage,
                 fit_frames=need.sample,
@@ -252,11 +254,12 @@ def _first_that_fits(need: MemoryNeed, limit: int, storages: Mapping[Storage, st
                 gram_threads=workers,
                 bytes=needed,
                 limit=limit,
-                most_frames=_largest(need.frames, ALL_FRAMES, fits),
+                most_frames=need.frames + beyond,
                 reason=_reason(need, limit, what),
             )
     most = min(need.sample, need.frames + need.borrowed - 1)
-    fewer = _largest(0, most, lambda count: need.total("sample", count, 1) <= limit)
+    sampled = partial(need.total, "sample", gram_threads=1)
+    fewer = bisect_left(range(1, most + 1), limit + 1, key=sampled)
     if fewer < _least_sample(need):
         return None
     what = f"{fewer} of {need.frames} are fitted, and the input is decoded again for the rest"
@@ -270,11 +273,6 @@ def _first_that_fits(need: MemoryNeed, limit: int, storages: Mapping[Storage, st
         most_frames=ALL_FRAMES,
         reason=_reason(need, limit, what),
     )
-
-
-def _largest(low: int, high: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to `high` that fits; `low` if none does."""
-    return low + bisect_left(range(low + 1, high + 1), 1, key=lambda count: not fits(count))
 
 
 def _least_sample(need: MemoryNeed) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
@@ -118,17 +119,13 @@ def _cgroup_rooms() -> Iterator[int]:
             except (OSError, ValueError):  # no such group, or "max": no limit
                 pass
             else:
-                yield room + _reclaimable(group / "memory.stat", cache)
+                # Besides cached files that the system drops when it needs the memory.
+                with contextlib.suppress(OSError, ValueError):
+                    stat = (group / "memory.stat").read_text(encoding="ascii").splitlines()
+                    words = (line.split() for line in stat)
+                    room += next((int(count) for name, count in words if name == cache), 0)
+                yield room
             group = group.parent
-
-
-def _reclaimable(stat: Path, name: str) -> int:
-    """Count the bytes of cached files that the system drops when it needs the memory."""
-    try:
-        lines = stat.read_text(encoding="ascii").splitlines()
-        return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
-    except (OSError, ValueError, IndexError):
-        return 0
 
 
 def give_back() -> None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Self
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.background.camera import Each
 from bgsub.background.composite import plates_of
@@ -116,7 +115,11 @@ class MaskModel(Segmenter):
         shown, chances = self.scene.shown(found), said.objects
         if self.options.shadows == "keep":
             chances = np.maximum(chances, said.shadows)
-        confidence = _expected_f(chances, chances >= self._level)
+        # The F-measure that is expected of a mask, true by definition where probabilities are
+        # calibrated. What is doubted everywhere is the calm of the net, and no object.
+        hit = float(chances[chances >= self._level].sum())
+        total = np.count_nonzero(chances >= self._level) + float(chances[chances > _DOUBT].sum())
+        confidence = 1.0 if total < 1 else min(1.0, 2 * hit / total)
         if not with_scores and not with_shadows and float(chances.max()) < self._level:
             mask, left = np.zeros(self.scene.shape, np.uint8), self._left_out(said, 0.0)
             return MaskResult(mask, confidence=confidence, left_out=left, shown=shown)
@@ -165,18 +168,6 @@ class MaskModel(Segmenter):
                     # A hole of what was dropped is no object.
                     cv2.drawContours(part, [one], -1, 0 if small[parent] else 255, cv2.FILLED)
         return speck / mask.size
-
-
-def _expected_f(chances: NDArray[np.float32], marked: Flags) -> float:
-    """Return the F-measure that probabilities expect of a mask.
-
-    2 Σ p over the mask / (its pixels + Σ p): true by definition where they are calibrated.
-    """
-    hit = float(chances[marked].sum())
-    # What is doubted everywhere is the calm of the net, and no object.
-    all_ = float(chances[chances > _DOUBT].sum())
-    total = np.count_nonzero(marked) + all_
-    return 1.0 if total < 1 else min(1.0, 2 * hit / total)
 
 
 SEGMENTERS: dict[str, type[Segmenter]] = {one.name: one for one in (MaskModel, ResidualSegmenter)}

@@ -141,19 +141,17 @@ class Layout:
                 target[...] = plane
         return vector
 
-    def to_bgr(self, vector: Bytes) -> Bytes:
+    def seen(self, vector: Bytes) -> Bytes:
+        """As `to_bgr`, but of the file's luma and chroma where they are kept: in every format."""
+        return self.to_bgr(vector, by_chroma=self.with_chroma)
+
+    def to_bgr(self, vector: Bytes, *, by_chroma: bool = False) -> Bytes:
         """Return a frame as a picture in OpenCV's order, (h, w, 3), or (h, w) for gray.
 
         A view for gray and bgr; a new picture for yuv420, its chroma repeated over 2×2 pixels.
         """
-        return self._converted(vector) if self.kind == "yuv420" else self.planes(vector)[-1]
-
-    def seen(self, vector: Bytes) -> Bytes:
-        """As `to_bgr`, but of the file's luma and chroma where they are kept: in every format."""
-        return self._converted(vector) if self.with_chroma else self.to_bgr(vector)
-
-    def _converted(self, vector: Bytes) -> Bytes:
-        """Convert luma and chroma to BGR."""
+        if self.kind != "yuv420" and not by_chroma:
+            return self.planes(vector)[-1]
         luma, chroma = self.luma(vector), self.chroma(vector)
         u_full, v_full = (doubled(plane)[: self.height, : self.width] for plane in chroma)
         if self.matrix == "bt601":  # OpenCV's YCrCb is full-range BT.601, and much faster
