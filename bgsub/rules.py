@@ -55,7 +55,9 @@ class Rule:
 
     def to_json(self, value: Any) -> Any:
         """Return a stored value as a plain JSON value that `read` accepts."""
-        return list(value) if isinstance(value, tuple) else value
+        if isinstance(value, frozenset):
+            return sorted(value)
+        return [self.to_json(each) for each in value] if isinstance(value, tuple) else value
 
     def to_text(self, value: Any) -> Any:
         """Return a stored value as it is given on the command line, for the help."""
@@ -206,11 +208,6 @@ class Several(Rule):
             raise UsageError(f"{name} is empty: must be {self}")
         parts = text.split(self.separator)
         return self._read(name, [self.rule.parse(name, part.strip()) for part in parts])
-
-    def to_json(self, value: Any) -> list[Any]:
-        """Return the values as a list, sorted where they have no order."""
-        plain = [self.rule.to_json(each) for each in value]
-        return sorted(plain) if self.kind is frozenset else plain
 
 
 @dataclass(frozen=True)
