@@ -135,7 +135,7 @@ def plates_of(
     def place(i: int) -> int:
         state, light, motion = found[i]
         shown[i] = moved(empty[i].view(np.uint8), motion) > 0
-        pictures[i] = lit(moved(pictures[i], motion), light.inverse())
+        pictures[i] = lit(moved(pictures[i], motion), light, back=True)
         return state
 
     states = np.array(list(each(place, range(len(pictures)))))

@@ -58,11 +58,6 @@ class Light(NamedTuple):
     offset: Singles
     explained: float
 
-    def inverse(self) -> Light:
-        """Return the light of the plate relative to the frame."""
-        gain = np.asarray(1 / self.gain, np.float32)
-        return Light(gain, -self.offset * gain, self.explained)
-
 
 def thumbnail(frame: Bytes) -> Singles:
     """Return a frame, (h, w, 3), at the size at which light is fitted."""
@@ -71,11 +66,15 @@ def thumbnail(frame: Bytes) -> Singles:
     return np.ascontiguousarray(small.transpose(2, 0, 1), dtype=np.float32)
 
 
-def lit(plate: Bytes, light: Light) -> Bytes:
-    """Return a plate, (h, w, 3) or (h, w), in the light of a frame."""
-    if np.abs(light.gain - 1).max() < 0.004 and np.abs(light.offset).max() < 0.5:
+def lit(plate: Bytes, light: Light, *, back: bool = False) -> Bytes:
+    """Return a plate, (h, w, 3) or (h, w), in the light of a frame, or `back` a frame in its."""
+    gain, offset = light.gain, light.offset
+    if back:
+        gain = np.asarray(1 / gain, np.float32)
+        offset = -offset * gain
+    if np.abs(gain - 1).max() < 0.004 and np.abs(offset).max() < 0.5:
         return plate  # no grey level changes by more than rounding does
-    levels = np.arange(256, dtype=np.float32)[:, None] * light.gain + light.offset
+    levels = np.arange(256, dtype=np.float32)[:, None] * gain + offset
     table = np.clip(np.rint(levels), 0, 255)[None].astype(np.uint8)
     return np.asarray(cv2.LUT(plate, table if plate.ndim == 3 else table[..., 1]), np.uint8)
 

@@ -147,7 +147,7 @@ class Background:
         states = []
         for state in range(state_of.max() + 1):
             members = np.flatnonzero(state_of == state)
-            sample = np.stack([lit(placed[i].frame, lights[i].inverse()) for i in members])
+            sample = np.stack([lit(placed[i].frame, lights[i], back=True) for i in members])
             states.append(_plates(sample, members / len(frames)))
         return cls(states, registration, shake)
 
