@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,10 +22,12 @@ from bgsub.tracking.detections import Box
 from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tracker import Observation
+from bgsub.video.base import IndexedSource
 from bgsub.video.clip import Excerpt, add_sound, copy_excerpt, encode_excerpt
 from bgsub.video.film import VideoFileSource
+from bgsub.video.film_index import FilmIndex, Place
 from bgsub.video.frames import Bytes, Frame, in_color
-from bgsub.video.seek import can_seek, frames_between
+from bgsub.video.seek import frames_at, index_film
 from bgsub.video.selection import format_time
 from bgsub.video.source import FrameSource, is_there, open_source
 
@@ -39,43 +41,46 @@ CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks"
 
 
 class Stretches:
-    """Stretches of one film, sought where that is exact; read through where numbers count."""
+    """Stretches of a film in order of time, sought where that is exact, or else read through."""
 
-    def __init__(
-        self, source: FrameSource, *, numbered: bool = False, fps: str | None = None
-    ) -> None:
-        self.source, self._fps = source, fps
+    def __init__(self, source: FrameSource) -> None:
+        self.source = source
         self._half = 0.5 / float(source.rate or 25)
-        self._sought = not numbered and isinstance(source, VideoFileSource) and can_seek(source)
-        self._rest: Iterator[Frame] = iter(source) if numbered else iter(())
-        self._numbered = numbered
+        self._rest = iter(source)
+        self._latest: Frame | None = None
+
+    @cached_property
+    def _index(self) -> FilmIndex | str:
+        return index_film(self.source) if isinstance(self.source, VideoFileSource) else ""
 
     def frames(self, start_s: float, end_s: float) -> Iterator[Frame]:
-        """Return the frames of a stretch; with numbers, stretches must come in order of time."""
-        if self._numbered:
-            return self._next(start_s, end_s)
-        if self._sought and isinstance(self.source, VideoFileSource):
-            return frames_between(self.source, start_s, end_s)
-        start, end = max(start_s - self._half, 0.0), end_s + self._half
-        first, last = f"{start:.6f}s", f"{end:.6f}s"
-        return iter(open_source(self.source.path, start=first, end=last, fps=self._fps))
-
-    def _next(self, start_s: float, end_s: float) -> Iterator[Frame]:
-        for frame in self._rest:
-            if frame.time_s > end_s + self._half:
-                self._rest = chain([frame], self._rest)
-                return
-            if frame.time_s >= start_s - self._half:
-                yield frame
+        """Yield the frames of a stretch, with their numbers."""
+        low, high = start_s - self._half, end_s + self._half
+        if isinstance(self.source, IndexedSource):
+            places = [Place(*one) for one in self.source.moments() if low <= one[1] <= high]
+            yield from frames_at(self.source, places)
+        elif isinstance(self._index, FilmIndex):
+            first, stop = np.searchsorted(self._index.times, [low, high]).tolist()
+            yield from frames_at(
+                self.source, list(map(self._index.place, range(first + 1, stop + 1)))
+            )
+        else:
+            frame = self._latest or next(self._rest, None)
+            while frame is not None and frame.time_s <= high:
+                self._latest = frame  # which the next stretch may begin with, too
+                if frame.time_s >= low:
+                    yield frame
+                frame = next(self._rest, None)
+            self._latest = frame
 
 
 class Painter:
-    """Draws on frames of clips, which `needs_numbers` says must come in order with numbers."""
+    """Draws on frames of clips, which come in order of time."""
 
     def __init__(self, run: RunData, options: ClipOptions) -> None:
         self._options, overlay = options, options.overlay
-        self.needs_numbers = overlay in {"mask", "side-by-side"}
-        self._masks = zip(*run.masks(), strict=True) if self.needs_numbers else iter(())
+        self._shows_masks = overlay in {"mask", "side-by-side"}
+        self._masks = zip(*run.masks(), strict=True) if self._shows_masks else iter(())
         self._shown = self._next = next(self._masks, None)  # masks with the numbers of their frames
         self._step = run.step
         objects = run.by_frame() if overlay in {"boxes", "side-by-side"} else {}
@@ -107,7 +112,7 @@ class Painter:
 
     def _draw(self, frame: Frame) -> Bytes:
         picture = frame.layout.to_bgr(frame.data)
-        if not self.needs_numbers:
+        if not self._shows_masks:
             return draw_objects(picture, self._near(frame.time_s))
         while self._next is not None and self._next[0] <= frame.number:
             self._shown, self._next = self._next, next(self._masks, None)
@@ -167,7 +172,7 @@ def contact_sheet(
 
 
 def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | None) -> Bytes:
-    frame = next(iter(film.frames(event.peak_s, event.peak_s)))
+    frame = next(film.frames(event.peak_s, event.peak_s))
     picture = frame.layout.to_bgr(frame.data) if painter is None else painter.of([event])(frame)
     colored = in_color(picture)
     size = (width, max(1, round(width * colored.shape[0] / colored.shape[1])))
@@ -277,7 +282,7 @@ def write_clips(
     Encoded clips are exact to the frame; copied ones begin with the key frame before. InputError if
     the film is gone, or is no video file and packets are asked for.
     """
-    stretches = open_film(run, numbered=painter is not None and painter.needs_numbers)
+    stretches = open_film(run)
     source, names = stretches.source, clip_names(spans)
     rows: list[Sequence[object]] = []
     if mode == "copy" and not isinstance(source, VideoFileSource):
@@ -297,12 +302,12 @@ def write_clips(
     return names
 
 
-def open_film(run: RunData, *, numbered: bool = False) -> Stretches:
+def open_film(run: RunData) -> Stretches:
     """Open the film of a run, to take stretches out of it; InputError if it is gone."""
     if not is_there(run.path):
         message = f"{run.path}: the film of {run.folder} is gone; put it back to cut clips from it"
         raise InputError(message)
-    return Stretches(open_source(run.path, fps=run.fps), numbered=numbered, fps=run.fps)
+    return Stretches(open_source(run.path, fps=run.fps))
 
 
 def _encode(stretches: Stretches, out: Path, span: Span, painter: Painter | None) -> Excerpt:

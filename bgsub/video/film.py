@@ -96,7 +96,7 @@ class VideoFileSource(FrameSource):
     def to_frame(self, frame: VideoFrame, time_s: float) -> Frame | None:
         """Turn a decoded frame into one whose number is not known, 0; None if it is bad."""
         try:
-            return self._frame(self._item(0, frame, time_s))
+            return None if frame.is_corrupt else self._frame(self._item(0, frame, time_s))
         except BadPicture:
             return None
 

@@ -61,7 +61,6 @@ class TestMask:
 
     def test_a_frame_that_the_run_left_out_has_none(self, run):
         painter = Painter(run, ClipOptions(overlay="mask"))
-        assert painter.needs_numbers
         assert not changed(painter.of(run.events())(frame_at(FRAMES + 5))).any()
 
     def test_beside_the_picture_stands_the_mask(self, run):

@@ -6,9 +6,10 @@ import av
 import numpy as np
 import pytest
 
+from bgsub.export.clips import Stretches
 from bgsub.video import pyav
 from bgsub.video.film_index import FilmIndex, Place
-from bgsub.video.seek import can_seek, frames_at, frames_between, glimpse, index_film
+from bgsub.video.seek import frames_at, glimpse, index_film
 from bgsub.video.selection import Picker
 from bgsub.video.source import open_source
 from tests.conftest import make_scene
@@ -203,9 +204,8 @@ def test_films_whose_frames_cannot_be_sought_say_why(name, codec, reason, tmp_pa
 
 def test_frames_between_two_times_are_those_of_the_film(tmp_path):
     source = open_source(film_with_a_beep(tmp_path / "film.mp4"))
-    assert can_seek(source)
     whole = list(source)
-    stretch = list(frames_between(source, 5.0, 7.0))
+    stretch = list(Stretches(source).frames(5.0, 7.0))
     assert [round(frame.time_s * RATE) for frame in stretch] == list(range(125, 176))
     for frame in stretch:
         np.testing.assert_array_equal(frame.data, whole[round(frame.time_s * RATE)].data)
@@ -214,7 +214,7 @@ def test_frames_between_two_times_are_those_of_the_film(tmp_path):
 def test_uneven_times_are_kept(tmp_path):
     source = open_source(encode(tmp_path / "a.mkv", "ffv1", stamps=VARIABLE))
     whole = list(source)
-    stretch = list(frames_between(source, whole[20].time_s, whole[40].time_s))
+    stretch = list(Stretches(source).frames(whole[20].time_s, whole[40].time_s))
     times = [frame.time_s for frame in whole[20:41]]
     assert [frame.time_s for frame in stretch] == pytest.approx(times, abs=0.002)
     for frame, same in zip(stretch, whole[20:41], strict=True):
