@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -90,7 +90,18 @@ class FilmHeader:
         elif not duration_s and container.duration:
             duration_s, self.duration_is_exact = container.duration / av.time_base, is_alone
         if self.rate is not None and self.format == "avi":
-            self._count_by_index(self.rate, stream)
+            # The header counts frames that were left out, too, but for an index of far fewer: that
+            # is none, FFmpeg made it of what it read.
+            stamps = [pyav.seconds(one.timestamp, stream.time_base) for one in stream.index_entries]
+            times = [stamp or 0.0 for stamp in stamps]
+            if len(times) >= max(2.0, self.announced / 2):
+                self.announced = len(times)
+                beats = np.rint(np.diff(times) * float(self.rate)).astype(int)
+                beat = int(np.sort(beats)[len(beats) // 2])
+                if beat > 1 and (beats == beat).mean() >= 0.9:
+                    self.rate /= beat
+                else:
+                    self.skipped = max(0, int(beats.sum()) - len(beats))
         frames = self.announced or None
         if self.rate is not None:
             if duration_s is not None and self.format in _TO_THE_LAST_FRAME:
@@ -100,23 +111,6 @@ class FilmHeader:
             elif frames is not None:
                 duration_s = float(frames / self.rate)
         self.frames, self.duration_s = frames, duration_s
-
-    def _count_by_index(self, rate: Fraction, stream: VideoStream) -> None:
-        """Count an avi's frames by its index: its header counts those that were left out, too.
-
-        An index of far fewer packets than the header has is none: FFmpeg made it of what it read.
-        """
-        stamps = [pyav.seconds(one.timestamp, stream.time_base) for one in stream.index_entries]
-        times = [stamp or 0.0 for stamp in stamps]
-        if len(times) < 2 or 2 * len(times) < self.announced:
-            return
-        beats = np.rint(np.diff(times) * float(rate)).astype(int)
-        self.announced = len(times)
-        beat = int(np.sort(beats)[len(beats) // 2])
-        if beat > 1 and (beats == beat).mean() >= 0.9:
-            self.rate = rate / beat
-        else:
-            self.skipped = max(0, int(beats.sum()) - len(beats))
 
     @property
     def step_s(self) -> float | None:
@@ -394,7 +388,10 @@ def _seconds(stamps: NDArray[np.int64], base: Fraction) -> NDArray[np.float64]:
 
 
 def _begins_anew(packet: Packet[VideoStream], stream: VideoStream) -> bool:
-    """Return whether nothing from this packet on refers to anything before it."""
+    """Return whether nothing from this packet on refers to anything before it.
+
+    Of H.264 and HEVC its units tell: behind their lengths in files, behind 0 0 1 in streams.
+    """
     context = stream.codec_context
     if context.codec.intra_only or context.name == "ffv1":
         return bool(packet.is_keyframe)
@@ -402,23 +399,15 @@ def _begins_anew(packet: Packet[VideoStream], stream: VideoStream) -> bool:
         return False
     bits, beginnings, place = _NEW_BEGINNINGS[context.name]
     header = context.extradata or b""
-    size = (header[place] & 3) + 1 if len(header) > place and header[0] == 1 else 0
-    return any(first & bits in beginnings for first in _units(bytes(packet), size))
-
-
-def _units(data: bytes, size: int) -> Iterator[int]:
-    """Yield the first byte of each unit of a packet, behind its length of `size` bytes.
-
-    Streams have no lengths, but 0 0 1 before each unit: there `size` is 0.
-    """
-    place = 0
-    while size and place + size < len(data):
-        yield data[place + size]
-        place += size + int.from_bytes(data[place : place + size])
-    place = -1 if size else data.find(b"\0\0\1")
-    while 0 <= place < len(data) - 3:
-        yield data[place + 3]
-        place = data.find(b"\0\0\1", place + 3)
+    data, units = bytes(packet), list[int]()
+    if len(header) > place and header[0] == 1:
+        size, at = (header[place] & 3) + 1, 0
+        while at + size < len(data):
+            units.append(data[at + size])
+            at += size + int.from_bytes(data[at : at + size])
+    else:
+        units = [unit[1][0] for unit in re.finditer(b"\0\0\1(?=(.))", data, re.DOTALL)]
+    return any(first & bits in beginnings for first in units)
 
 
 class Unexpected(Exception):  # noqa: N818 - the film is then read in another way

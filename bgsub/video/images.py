@@ -155,29 +155,25 @@ def read_header(source: Path | bytes) -> ImageHeader:
         header = TiffPages(source).header(0)
     else:
         with _as_damage(), _open_by_pillow(source) as picture:
-            header = _header_of(picture)
+            mode, (width, height) = picture.mode, picture.size
+            kind = {"PPM": "pnm", "MPO": "jpeg"}.get(picture.format, picture.format.lower())
+            stored = picture.tile[0][-1] if picture.tile else ""
+            is_deep = mode.startswith("I") or ";16" in str(stored)
+            if kind == "pnm" and isinstance(stored, tuple):  # (mode, largest value)
+                is_deep |= stored[1] > 255
+            pages = getattr(picture, "n_frames", 1) if kind in {"png", "webp"} else 1
+            turned = "exif" in picture.info and picture.getexif().get(_ORIENTATION, 1) >= 5
+            shape = (width, height) if turned else (height, width)
+            is_grey = mode in {"1", "L"} or mode.startswith("I")
+            if kind == "bmp" and mode == "P":  # OpenCV makes grey of a palette of greys
+                colors = np.reshape(picture.getpalette(), (-1, 3))
+                is_grey = bool((colors == colors[:, :1]).all())
+        dtype = np.dtype(np.uint16 if is_deep and pages == 1 else np.uint8)
+        header = ImageHeader(kind, shape if is_grey else (*shape, 3), dtype, pages)
     if math.prod(header.shape[:2]) > _MOST_PIXELS:
         size = f"{header.shape[1]}×{header.shape[0]}"
         raise ImageError(f"the file says that it is {size} pixels, too large a picture")
     return header
-
-
-def _header_of(picture: Any) -> ImageHeader:
-    mode, (width, height) = picture.mode, picture.size
-    kind = {"PPM": "pnm", "MPO": "jpeg"}.get(picture.format, picture.format.lower())
-    stored = picture.tile[0][-1] if picture.tile else ""
-    is_deep = mode.startswith("I") or ";16" in str(stored)
-    if kind == "pnm" and isinstance(stored, tuple):  # (mode, largest value)
-        is_deep |= stored[1] > 255
-    pages = getattr(picture, "n_frames", 1) if kind in {"png", "webp"} else 1
-    turned = "exif" in picture.info and picture.getexif().get(_ORIENTATION, 1) >= 5
-    shape = (width, height) if turned else (height, width)
-    is_grey = mode in {"1", "L"} or mode.startswith("I")
-    if kind == "bmp" and mode == "P":  # OpenCV makes grey of a palette of greys
-        colors = np.reshape(picture.getpalette(), (-1, 3))
-        is_grey = bool((colors == colors[:, :1]).all())
-    dtype = np.dtype(np.uint16 if is_deep and pages == 1 else np.uint8)
-    return ImageHeader(kind, shape if is_grey else (*shape, 3), dtype, pages)
 
 
 def count_pages(path: Path) -> int:

@@ -214,8 +214,15 @@ class PictureMaker:
         name, kind = frame.format.name, self._layout.kind
         is_420 = _YUV420.fullmatch(name) is not None
         try:
+            is_limited = frame.color_range == _LIMITED_RANGE
+            if match := _DEEP_GRAY.fullmatch(name):
+                deep = _plane(frame, 0, 2).view("<u2" if match[2] == "le" else ">u2")
+                grey = (deep >> (int(match[1]) - 8)).astype(np.uint8)
+                return Picture((grey,), is_limited)
             if _GRAY.match(name):
-                return Picture((self._gray(frame),), frame.color_range == _LIMITED_RANGE)
+                if name != "gray":
+                    frame = self._reformatter.reformat(frame, format="gray")
+                return Picture((_plane(frame, 0),), is_limited)
             limited = frame.color_range != _FULL_RANGE and not name.startswith("yuvj")
             if kind == "yuv420" and is_420:
                 return Picture((_plane(frame, 0), _plane(frame, 1), _plane(frame, 2)), limited)
@@ -231,15 +238,6 @@ class PictureMaker:
             return Picture((bgr,), limited and luma is not None, luma, chroma)
         except (FFmpegError, ValueError) as error:
             raise BadPicture(f"frames of the format {name} cannot be converted") from error
-
-    def _gray(self, frame: VideoFrame) -> Bytes:
-        name = frame.format.name
-        if match := _DEEP_GRAY.fullmatch(name):
-            values = _plane(frame, 0, 2).view("<u2" if match[2] == "le" else ">u2")
-            return (values >> (int(match[1]) - 8)).astype(np.uint8)
-        return _plane(
-            frame if name == "gray" else self._reformatter.reformat(frame, format="gray"), 0
-        )
 
 
 def _plane(frame: VideoFrame, index: int, item: int = 1) -> Bytes:

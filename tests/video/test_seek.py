@@ -48,7 +48,7 @@ def test_a_stretch_is_that_of_a_pass_from_the_beginning(sought):
         entry = index.entry(first)
         if entry is not None:
             assert entry.number < first
-            stretch.enter(entry)
+            stretch.entry = entry
         for _ in range(2):
             found = list(stretch)
             assert [frame.number for frame in found] == list(range(first, last + 1))
@@ -133,7 +133,7 @@ def test_a_selection_of_a_damaged_film_is_that_of_all_frames(tmp_path):
 def test_an_end_that_is_left_open_says_nothing_of_a_film_that_is_cut_off(sought):
     _, path, _, index, _ = sought
     source = open_source(path, start=110)
-    source.enter(index.entry(110))
+    source.entry = index.entry(110)
     assert [frame.number for frame in source] == list(range(110, N + 1))
     assert not any("cut off" in warning for warning in source.warnings)
 
@@ -147,7 +147,7 @@ def test_damage_behind_an_entry_is_found_as_in_a_pass_from_the_beginning(tmp_pat
     path.write_bytes(data)
     whole = {frame.number: frame.data for frame in open_source(path)}
     stretch = open_source(path, start=80)
-    stretch.enter(index.entry(80))
+    stretch.entry = index.entry(80)
     found = list(stretch)
     assert [frame.number for frame in found] == [number for number in whole if number >= 80]
     for frame in found:
@@ -158,7 +158,7 @@ def test_a_place_that_is_no_key_frame_leads_to_a_pass_from_the_beginning(tmp_pat
     path = encode(tmp_path / "a.mkv", options={"g": "20"})
     stretch = open_source(path, start=90, end=99)
     entry = index_film(stretch).entry(90)
-    stretch.enter(entry._replace(stamp_s=entry.stamp_s + 0.013))
+    stretch.entry = entry._replace(stamp_s=entry.stamp_s + 0.013)
     assert [frame.number for frame in stretch] == list(range(90, 100))
 
 
