@@ -186,17 +186,14 @@ def sync_all(paths: Sequence[Path]) -> None:
     Folders of pictures by one call for their file system: one for each of 2500 pictures took 20 s.
     """
     folders = [path for path in paths if path.is_dir()]
-    if folders:
-        _sync_file_system(folders[0])
     for path in paths:
         if path not in folders:
             sync(path)
-
-
-def _sync_file_system(folder: Path) -> None:
+    if not folders:
+        return
     try:
         syncfs = ctypes.CDLL(None, use_errno=True).syncfs
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folders[0], os.O_RDONLY)
     except (AttributeError, OSError, TypeError):  # not Linux
         if hasattr(os, "sync"):
             os.sync()

@@ -90,10 +90,11 @@ class VideoFileSource(FrameSource):
                 raise InputError(f"{message}; convert it to H.264 or FFV1")
             yield container, stream
 
-    def to_frame(self, frame: VideoFrame, time_s: float) -> Frame | None:
-        """Turn a decoded frame into one whose number is not known, 0; None if it is bad."""
+    def to_frame(self, frame: VideoFrame, place: film_index.Place) -> Frame | None:
+        """Turn a decoded frame into that of a place; None if it is bad."""
         try:
-            return None if frame.is_corrupt else self._frame(self._item(0, frame, time_s))
+            item = self._item(place.number, frame, place.time_s)
+            return None if frame.is_corrupt else self._frame(item)
         except BadPicture:
             return None
 

@@ -76,9 +76,8 @@ def _sought(source: VideoFileSource, places: Sequence[Place]) -> Iterator[Frame]
                 if found is None or found < place.stamp_s:
                     continue
                 here_s = found
-                frame = source.to_frame(picture, place.time_s) if found == place.stamp_s else None
-                if frame is not None:
-                    yield Frame(place.number, place.time_s, frame.data, frame.layout)
+                if found == place.stamp_s and (frame := source.to_frame(picture, place)):
+                    yield frame
                 break
 
 
@@ -127,7 +126,6 @@ def _key_frames(source: VideoFileSource, count: int) -> list[Frame]:
             if picture is None or picture.pts in seen:
                 continue
             seen.add(picture.pts)
-            frame = source.to_frame(picture, float(picture.time or 0.0))
-            if frame is not None:
+            if frame := source.to_frame(picture, Place(0, float(picture.time or 0.0))):
                 found.append(frame)
     return found
