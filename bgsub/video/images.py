@@ -215,18 +215,14 @@ class TiffPages:
     def __init__(self, source: Path | bytes) -> None:
         import tifffile
 
-        self._source: Any = source
         self._given = source
         self._pillow: Any = None
         self._tiff: Any  # its pages may be of a kind without tags, but those by index are not
         with _as_damage():
-            if isinstance(source, bytes):
-                self._tiff = tifffile.TiffFile(io.BytesIO(source))
-            else:
-                with source.open("rb") as file:
-                    self._source = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                weakref.finalize(self, self._source.close)  # tifffile's cycles would hold it
-                self._tiff = tifffile.TiffFile(self._source)
+            self._tiff = tifffile.TiffFile(
+                io.BytesIO(source) if isinstance(source, bytes) else source
+            )
+        weakref.finalize(self, self._tiff.close)  # cycles in it would hold the file
 
     def header(self, page: int) -> ImageHeader:
         """Read what a page is, without its pixels."""
@@ -253,8 +249,6 @@ class TiffPages:
                 image = _by_opencv(self._as_first(page), header)
             elif image is None:
                 image = self._by_pillow(page, header)
-        if isinstance(self._source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            self._source.madvise(mmap.MADV_DONTNEED)  # what was read counts as memory until then
         return image
 
     def _by_tifffile(self, page: int, header: ImageHeader) -> Image | None:
