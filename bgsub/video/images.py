@@ -5,10 +5,8 @@ from __future__ import annotations
 import io
 import logging
 import math
-import mmap
 import os
 import re
-import struct
 import tempfile
 import threading
 import warnings
@@ -197,12 +195,17 @@ def decode_image(data: bytes) -> Image:
         if header.format == "png":
             with _open_by_pillow(data) as picture:
                 picture.verify()  # checksums: decoders leave those of the pixels alone
-        return _by_opencv(np.frombuffer(data, np.uint8), header)
+        return _by_opencv(data, header)
 
 
-def _by_opencv(data: NDArray[np.uint8], header: ImageHeader) -> Image:
+def _by_opencv(source: Path | bytes, header: ImageHeader, page: int = 0) -> Image:
     with libraries_quiet() as said:
-        image: NDArray[Any] | None = cv2.imdecode(data, _AS_STORED)
+        if isinstance(source, Path):
+            _, pages = cv2.imreadmulti(str(source), page, 1, flags=_AS_STORED)
+        else:
+            data, only = np.frombuffer(source, np.uint8), (page, page + 1)
+            _, pages = cv2.imdecodemulti(data, _AS_STORED, range=only)
+    image: NDArray[Any] | None = pages[0] if pages else None
     is_torn = any(_TELLS_DAMAGE.match(line) for line in said)
     if is_torn or image is None or image.shape != header.shape:
         raise ImageError("the file is cut off or damaged")
@@ -246,7 +249,7 @@ class TiffPages:
         with _as_damage():
             image = self._by_tifffile(page, header)
             if image is None and len(header.shape) == 3 and header.dtype == np.uint16:
-                image = _by_opencv(self._as_first(page), header)
+                image = _by_opencv(self._given, header, page)
             elif image is None:
                 image = self._by_pillow(page, header)
         return image
@@ -274,18 +277,6 @@ class TiffPages:
             return np.ascontiguousarray(image if image.ndim == 2 else image[..., 0], header.dtype)
         colors = np.ascontiguousarray(image[..., :3], header.dtype)
         return cv2.cvtColor(colors, cv2.COLOR_RGB2BGR).astype(header.dtype, copy=False)
-
-    def _as_first(self, page: int) -> NDArray[np.uint8]:
-        """Return the file as if it began with a page: OpenCV decodes all that come before one."""
-        copy: Any
-        if isinstance(self._given, bytes):
-            copy = bytearray(self._given)
-        else:  # of a mapping, the system copies what is written to
-            with self._given.open("rb") as file:
-                copy = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        place, form = (8, "Q") if self._tiff.is_bigtiff else (4, "I")
-        struct.pack_into(self._tiff.byteorder + form, copy, place, self._tiff.pages[page].offset)
-        return np.frombuffer(copy, np.uint8)
 
     def _by_pillow(self, page: int, header: ImageHeader) -> Image:
         """Decode a page of any kind, as it is to be seen; Pillow shortens colours of 16 bits."""
