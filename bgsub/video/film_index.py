@@ -57,9 +57,8 @@ RESTART_S = 1.0
 #: A frame that comes later than so many steps leaves a gap.
 GAP_STEPS = 1.5
 
-_NEW_BEGINNINGS = {"h264": (0x1F, {5}, 4), "hevc": (0x7E, {19 << 1, 20 << 1}, 21)}
-"""Bits of a unit's first byte that say what it is, and which of them are IDR pictures; and where
-in a file's header it is said how long the lengths before units are."""
+_REFERENCES = 16
+"""Frames that a decoder keeps at most: those shown before a key frame may refer to them."""
 
 _MARGIN, _MARGIN_S = 64, 5.0
 """Frames and seconds behind the end of what is selected in which decoders may look."""
@@ -236,15 +235,15 @@ class FilmIndex:
     """The packets of a video, each of which is one frame.
 
     `stamps` are those of the frames in units of `base`, increasing. Of each packet in the file's
-    order, `ranks` says its place among the frames, from 0, `is_key` whether it depends on no other,
-    and `begins_anew` whether nothing from it on depends on one before.
+    order, `ranks` says its place among the frames, from 0, `is_key` whether it depends on no other.
+    What follows a key frame may depend on what was before it, unless each frame `stands_alone`.
     """
 
     stamps: NDArray[np.int64]
     base: Fraction
     ranks: NDArray[np.intp]
     is_key: NDArray[np.bool_]
-    begins_anew: NDArray[np.bool_]
+    stands_alone: bool
     is_partial: bool = False
 
     @cached_property
@@ -293,17 +292,16 @@ class FilmIndex:
 
     def needed(self, is_wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which packets, in the file's order, are to be decoded for wanted frames."""
-        is_wanted, in_file = is_wanted[self.ranks], self.stamps[self.ranks]
-        needed = np.zeros(len(is_wanted), dtype=np.bool_)
-        starts = np.flatnonzero(self.begins_anew)
-        for start, stop in zip(starts, [*starts[1:], len(is_wanted)], strict=True):
-            places = np.flatnonzero(is_wanted[start:stop])
-            if len(places):
-                needed[start : start + places[-1] + 1] = True
-            if in_file[start:stop].min() < in_file[start]:
-                # It shows something before its beginning, which may refer to what was before.
-                return np.ones_like(needed)
-        return needed
+        wanted = np.flatnonzero(is_wanted[self.ranks])
+        keys = np.union1d([0], np.flatnonzero(self.is_key))
+        first = np.searchsorted(keys, wanted, side="right") - 1
+        if not self.stands_alone:
+            kept = np.searchsorted(keys, keys[first] - _REFERENCES, side="right") - 1
+            first = np.maximum(np.minimum(first - 1, kept), 0)
+        begins = np.zeros(len(is_wanted) + 1, dtype=np.int64)
+        np.add.at(begins, keys[first], 1)
+        np.add.at(begins, wanted + 1, -1)
+        return np.asarray(np.cumsum(begins[:-1]) > 0)
 
 
 def index_packets(
@@ -325,7 +323,7 @@ def index_packets(
         return f"{form} has no time stamps of frames"
     if codec in pyav.HIDDEN_PACKETS:
         return f"{codec} has packets that are not to be seen"
-    stamps, keys, begins, is_partial = array("q"), bytearray(), bytearray(), False
+    stamps, keys, is_partial = array("q"), bytearray(), False
     last_decoded: int | None = None
     try:
         for packet in pyav.demux(container, stream):
@@ -341,7 +339,6 @@ def index_packets(
             last_decoded = decoded
             stamps.append(packet.pts)
             keys.append(packet.is_keyframe)
-            begins.append(not begins or _begins_anew(packet, stream))
             time_s = float((packet.pts - stamps[0]) * base)
             if until is not None and until.is_past(len(stamps) - _MARGIN, time_s - _MARGIN_S):
                 is_partial = True
@@ -355,7 +352,7 @@ def index_packets(
         base,
         np.argsort(order, kind="stable"),
         np.array(keys, dtype=np.bool_),
-        np.array(begins, dtype=np.bool_),
+        stream.codec_context.codec.intra_only or codec == "ffv1",
         is_partial,
     )
     return _doubt(index, step_s) or index
@@ -385,29 +382,6 @@ def _doubt(index: FilmIndex, step_s: float | None) -> str:
 def _seconds(stamps: NDArray[np.int64], base: Fraction) -> NDArray[np.float64]:
     """Turn time stamps into seconds, rounded as `pyav.seconds` does."""
     return np.asarray(stamps * base.numerator / base.denominator)
-
-
-def _begins_anew(packet: Packet[VideoStream], stream: VideoStream) -> bool:
-    """Return whether nothing from this packet on refers to anything before it.
-
-    Of H.264 and HEVC its units tell: behind their lengths in files, behind 0 0 1 in streams.
-    """
-    context = stream.codec_context
-    if context.codec.intra_only or context.name == "ffv1":
-        return bool(packet.is_keyframe)
-    if context.name not in _NEW_BEGINNINGS or not packet.is_keyframe:
-        return False
-    bits, beginnings, place = _NEW_BEGINNINGS[context.name]
-    header = context.extradata or b""
-    data, units = bytes(packet), list[int]()
-    if len(header) > place and header[0] == 1:
-        size, at = (header[place] & 3) + 1, 0
-        while at + size < len(data):
-            units.append(data[at + size])
-            at += size + int.from_bytes(data[at : at + size])
-    else:
-        units = [unit[1][0] for unit in re.finditer(b"\0\0\1(?=(.))", data, re.DOTALL)]
-    return any(first & bits in beginnings for first in units)
 
 
 class Unexpected(Exception):  # noqa: N818 - the film is then read in another way
