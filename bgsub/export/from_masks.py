@@ -17,12 +17,11 @@ from bgsub.evaluation.masks import MaskFiles, open_masks
 from bgsub.export.run_data import load_run
 from bgsub.options import ProgressCallback, SourceOptions, no_progress
 from bgsub.outliers.events import Event
-from bgsub.pipeline.manifest import SCHEMA_VERSION, load_manifest, recorded_path, versions
+from bgsub.pipeline.manifest import load_manifest, preamble, recorded_path
 from bgsub.pipeline.results import MANIFEST, ResultsDirectory
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.tracking.recorder import FILES, ObjectOptions, ObjectRecorder, Recorded, View, describe
 from bgsub.tracking.regions import check_inside
-from bgsub.version import __version__
 from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource, open_source
 
@@ -79,19 +78,10 @@ def follow_masks(
                 recorder.add(number, time_s, found, picture)
                 progress("objects", done, len(masks.numbers))
             recorded = recorder.finish(footage.events)
-        manifest = {
-            "schema_version": SCHEMA_VERSION,
-            "bgsub_version": __version__,
-            "command": "objects",
-            "masks": str(Path(given).absolute()),
-            "input": footage.facts,
-            "options": {"source": footage.source, "min_area": options.min_area},
-            "bad_frames": [],
-            "frames": {"used": len(masks.numbers)},
-            "findings": [describe(recorded)],
-            "versions": versions(),
-        }
-        results.commit(manifest)
+        record = preamble("objects", {"source": footage.source, "min_area": options.min_area})
+        record |= {"masks": str(Path(given).absolute()), "input": footage.facts, "bad_frames": []}
+        record |= {"frames": {"used": len(masks.numbers)}, "findings": [describe(recorded)]}
+        results.commit(record)
     return recorded, notes
 
 
