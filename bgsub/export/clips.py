@@ -163,12 +163,10 @@ def contact_sheet(
     thumbs = [drawn[event.number] for event in events]
     across = max(1, min(_ACROSS, len(thumbs)))
     height = max((thumb.shape[0] for thumb in thumbs), default=width)
-    rows = []
-    for begin in range(0, max(len(thumbs), 1), across):
-        row = thumbs[begin : begin + across]
-        row += [np.zeros((height, width, 3), np.uint8)] * (across - len(row))
-        rows.append(np.hstack(row))
-    return np.vstack(rows)
+    dark = np.zeros((height, width, 3), np.uint8)
+    thumbs += [dark] * (-len(thumbs) % across if thumbs else 1)
+    rows = [thumbs[begin : begin + across] for begin in range(0, len(thumbs), across)]
+    return np.vstack([np.hstack(row) for row in rows])
 
 
 def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | None) -> Bytes:

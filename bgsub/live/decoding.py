@@ -460,7 +460,13 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     # Where a launcher may be in between, who started this is not its parent.
     parent = os.getppid() if os.name == "nt" else settings["parent"]
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+
+    def end_with_parent() -> None:  # which may have ended while modules were imported
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(0)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
     # Nothing that a library prints may get between the messages.
     pipe = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     os.dup2(2, 1)
@@ -487,10 +493,3 @@ def _end_of(error: Exception, settings: dict[str, Any]) -> End:
         return End("it is no camera", True)
     reason = pyav.error_reason(error) if isinstance(error, FFmpegError) else str(error)
     return End(reason or type(error).__name__)
-
-
-def _end_with_parent(parent: int) -> None:
-    """End with whoever started this, though it may have ended while modules were imported."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(0)

@@ -113,13 +113,24 @@ class PacketRing:
         self._held: int | None = None
 
     def add(self, packet: StreamPacket) -> None:
-        """Take in a packet."""
+        """Take in a packet, and drop what is before the last key frame that is old enough."""
         with self._lock:
             moved = replace(packet, time_s=self._base_s + packet.time_s)
             self._packets.append((self._next, moved))
             self._next += 1
             self._bytes += len(packet.data)
-            self._trim()
+            while True:
+                keys = (each for each in islice(self._packets, 1, None) if each[1].is_key)
+                # Of a stream that has no second key frame nothing can be dropped but all.
+                serial, key = next(keys, (self._packets[-1][0], None))
+                is_held = self._held is not None and serial > self._held
+                is_needed = key is None or is_held or key.time_s > moved.time_s - self._keep_s
+                if is_needed and self._bytes <= _MOST_BYTES:
+                    return
+                while self._packets[0][0] < serial:
+                    self._bytes -= len(self._packets.popleft()[1].data)
+                if key is None:
+                    return
 
     def hold(self, serial: int | None) -> None:
         """Keep the packets from this one on until they are written; None for no longer."""
@@ -140,22 +151,6 @@ class PacketRing:
         with self._lock:
             first = self._packets[0][0] if self._packets else 0
             return list(islice(self._packets, max(0, serial - first), None))
-
-    def _trim(self) -> None:
-        """Drop what is before the last key frame that is old enough."""
-        oldest_s = self._packets[-1][1].time_s - self._keep_s
-        while True:
-            keys = (each for each in islice(self._packets, 1, None) if each[1].is_key)
-            # Of a stream that has no second key frame nothing can be dropped but all.
-            serial, key = next(keys, (self._packets[-1][0], None))
-            is_held = self._held is not None and serial > self._held
-            is_needed = key is None or is_held or key.time_s > oldest_s
-            if is_needed and self._bytes <= _MOST_BYTES:
-                return
-            while self._packets[0][0] < serial:
-                self._bytes -= len(self._packets.popleft()[1].data)
-            if key is None:
-                return
 
 
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)

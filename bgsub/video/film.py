@@ -14,7 +14,7 @@ from av.error import ArgumentError, FFmpegError
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from bgsub.errors import InputError
+from bgsub.errors import InputError, plural
 from bgsub.runtime.threads import available_cores
 from bgsub.video import damage, film_index, pyav
 from bgsub.video.base import BadPicture, FrameSource, Item, Options
@@ -65,7 +65,17 @@ class VideoFileSource(FrameSource):
         has_sums = header.codec == "ffv1" and damage.has_checksums(packet)
         self._is_sound = damage.has_checksums if has_sums else lambda _: True
         self.unseen_damage = damage.unseen_damage(self.codec, has_sums=has_sums)
-        self._opening_warnings += header.blind_spots(self.unseen_damage)
+        if header.skipped:
+            self._opening_warnings.append(
+                f"the recorder left out {plural(header.skipped, 'frame')}: numbers count the "
+                "frames that are there, times are those of the recording"
+            )
+        if self.unseen_damage == "cannot be seen":
+            text = f"{self.codec} without checksums: damage to single pictures cannot be seen"
+            self._opening_warnings.append(text)
+        if header.format in film_index.WITHOUT_NUMBERS:
+            text = f"{header.format} does not tell when whole pictures are missing"
+            self._opening_warnings.append(f"{text}: numbers are unsure if the file is damaged")
         self._is_logged = self.unseen_damage != "may go unseen"
 
     @contextmanager

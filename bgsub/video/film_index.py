@@ -23,7 +23,6 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from bgsub.errors import plural
 from bgsub.video import pyav
 from bgsub.video.base import BadPicture, Item
 from bgsub.video.geometry import Picture
@@ -39,12 +38,12 @@ _TO_THE_LAST_FRAME = {"nut", "wtv"}
 _REORDERED = {"h264", "hevc", "mpeg4", "mpeg1video", "mpeg2video"}
 
 #: Formats of single pictures one after the other, in which nothing tells that some are missing.
-_WITHOUT_NUMBERS = {
+WITHOUT_NUMBERS = {
     *("h261", "h263", "h264", "hevc", "vvc", "mjpeg", "mpegvideo", "mpjpeg", "obu", "vc1"),
     *("dirac", "dnxhd", "cavsvideo", "gif", "m4v", "mxf", "mpeg", "roq", "swf"),
 }
 #: Formats without timestamps, with guessed ones, or meant to show each frame for its own time.
-_WITHOUT_STAMPS = (_WITHOUT_NUMBERS - {"m4v"}) | {
+_WITHOUT_STAMPS = (WITHOUT_NUMBERS - {"m4v"}) | {
     *("avi", "dv", "filmstrip", "rawvideo", "yuv4mpegpipe", "gxf", "amv"),
     *("image2pipe", "jpeg_pipe", "apng", "webp_anim", "webp", "png_pipe", "webp_pipe"),
 }
@@ -115,21 +114,6 @@ class FilmHeader:
     def step_s(self) -> float | None:
         """Seconds between two frames, where timestamps tell that some are missing."""
         return float(1 / self.rate) if self.rate and self.format not in _WITHOUT_STAMPS else None
-
-    def blind_spots(self, unseen: str) -> list[str]:
-        """Return what numbers and frames of the film do not tell; `unseen` is of its codec."""
-        notes = []
-        if self.skipped:
-            notes.append(
-                f"the recorder left out {plural(self.skipped, 'frame')}: numbers count the frames "
-                "that are there, times are those of the recording"
-            )
-        if unseen == "cannot be seen":
-            notes.append(f"{self.codec} without checksums: damage to single pictures {unseen}")
-        if self.format in _WITHOUT_NUMBERS:
-            text = f"{self.format} does not tell when whole pictures are missing"
-            notes.append(f"{text}: numbers are unsure if the file is damaged")
-        return notes
 
     def falls_short(self, packets: int, end_s: float) -> bool:
         """Return whether clearly less was found, up to `end_s`, than is announced."""

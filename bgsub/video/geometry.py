@@ -110,17 +110,6 @@ class Geometry:
         """Width and height of the turned picture."""
         return self.orientation.size(self.native_size)
 
-    @property
-    def keeps_chroma_aligned(self) -> bool:
-        """Whether planes at half size can be treated apart without moving against the luma."""
-        if self.orientation != Orientation() and any(side % 2 for side in self.native_size):
-            return False
-        region = self.region
-        if region.x % 2 or region.y % 2:
-            return False
-        sides = (region.width, region.height, *self.size)
-        return self.size == (region.width, region.height) or not any(side % 2 for side in sides)
-
     def layout(
         self,
         kind: LayoutKind,
@@ -131,8 +120,13 @@ class Geometry:
         with_chroma: bool = False,
     ) -> Layout:
         """Choose the layout for pictures that come in `kind`."""
-        width, height = self.size
-        planes = kind == "yuv420" and self.keeps_chroma_aligned
+        (width, height), region = self.size, self.region
+        # Planes at half size must not be moved against the luma by what is done to each.
+        even = () if self.orientation == Orientation() else self.native_size
+        if self.size != (region.width, region.height):
+            even = (*even, region.width, region.height, *self.size)
+        is_aligned = not any(side % 2 for side in (region.x, region.y, *even))
+        planes = kind == "yuv420" and is_aligned
         chosen: LayoutKind = kind
         if color == "gray":
             chosen = "gray"
