@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import av
 import cv2
@@ -231,8 +230,7 @@ def _join(clips: Sequence[Path], target: Any) -> None:
                 target.mux(packet)
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of a film that becomes a clip, and the events in it."""
 
     start_s: float

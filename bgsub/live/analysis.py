@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -51,8 +51,7 @@ _COMPONENTS, _FRAMES_A_COMPONENT = 3, 3
 _NICENESS, _PATIENCE_S = 10, 5.0
 
 
-@dataclass(frozen=True, eq=False)
-class LiveModel:
+class LiveModel(NamedTuple):
     """What was learned of a scene: masks, and perhaps a fit to the shrunk luma of the window."""
 
     masks: MaskModel
@@ -205,8 +204,7 @@ class Sought:
     regions: tuple[Region, ...] = ()  # whose names are said of what was in them
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """The mask of a frame, and the objects of frames that are decided by now, in stream pixels."""
 
     mask: Bytes

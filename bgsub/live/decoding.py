@@ -12,9 +12,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import av
 from av.audio.resampler import AudioResampler
@@ -46,8 +46,7 @@ class Header:
     rate: float = 25.0
 
 
-@dataclass(frozen=True)
-class StreamPacket:
+class StreamPacket(NamedTuple):
     """A packet of the stream; stamps are in ticks and increase, `time_s` is since it was opened."""
 
     data: bytes
@@ -59,8 +58,7 @@ class StreamPacket:
     is_sound: bool = False
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """A frame to be analysed, in the layout of the header."""
 
     time_s: float  # since the stream was opened; since the feed was started when that hands it on
@@ -68,8 +66,7 @@ class Seen:
     came_s: float = 0.0  # monotonic
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(NamedTuple):
     """Something that a person should know, such as time stamps that were repaired."""
 
     text: str
@@ -79,8 +76,7 @@ class Skipped:
     """A frame was not decoded for lack of time; its packet came."""
 
 
-@dataclass(frozen=True)
-class End:
+class End(NamedTuple):
     """The last message; no reason where the stream came to its end."""
 
     reason: str
@@ -235,26 +231,21 @@ class RawEncoder:
     """Encode raw pictures, but for odd last lines, as H.264: they would fill memory and disk."""
 
     def __init__(self, frame: VideoFrame, rate: Fraction, base: Fraction) -> None:
-        self._rate, self._base = rate, base
-        self._container, self._stream = self._open(io.BytesIO(), frame)
-
-    def _open(self, memory: io.BytesIO, frame: VideoFrame) -> tuple[Any, VideoStream]:
-        container = av.open(memory, "w", format="nut")
-        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(round(self._rate))}
-        stream = container.add_stream("libx264", rate=self._rate, options=options)
+        self._rate, self._base, self._memory = rate, base, io.BytesIO()
+        self._container = av.open(self._memory, "w", format="nut")
+        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(round(rate))}
+        self._stream = stream = self._container.add_stream("libx264", rate=rate, options=options)
         stream.width, stream.height = frame.width // 2 * 2, frame.height // 2 * 2
         stream.pix_fmt = "yuv420p"
-        stream.codec_context.time_base = self._base
-        return container, stream
+        stream.codec_context.time_base = base
 
     def sample(self, frame: VideoFrame) -> bytes:
         """Return a picture alone as a file, for `Header.sample`."""
-        memory = io.BytesIO()
-        container, stream = self._open(memory, frame)
-        with container:
-            container.mux(stream.encode(self._fitted(frame)))
-            container.mux(stream.encode(None))
-        return memory.getvalue()
+        own = RawEncoder(frame, self._rate, self._base)
+        with own._container as container:
+            container.mux(own._stream.encode(self._fitted(frame)))
+            container.mux(own._stream.encode(None))
+        return own._memory.getvalue()
 
     def _fitted(self, frame: VideoFrame) -> VideoFrame:
         width, height = self._stream.width, self._stream.height
@@ -368,7 +359,7 @@ class StreamReader:
             # What follows is another stream, with sound, and is announced with its next frame.
             self._has_sound, self._size = True, None
         ticks = self._sound.base / self._base
-        self._waiting.append(replace(taken, time_s=self._time_s(round(taken.pts * ticks))))
+        self._waiting.append(taken._replace(time_s=self._time_s(round(taken.pts * ticks))))
 
     def _show(self, frame: VideoFrame) -> Iterator[Message]:
         if (frame.width, frame.height) != self._size:

@@ -12,10 +12,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from bgsub.errors import InputError, UsageError
@@ -115,7 +115,7 @@ class PacketRing:
     def add(self, packet: StreamPacket) -> None:
         """Take in a packet, and drop what is before the last key frame that is old enough."""
         with self._lock:
-            moved = replace(packet, time_s=self._base_s + packet.time_s)
+            moved = packet._replace(time_s=self._base_s + packet.time_s)
             self._packets.append((self._next, moved))
             self._next += 1
             self._bytes += len(packet.data)
@@ -163,8 +163,7 @@ _RING_SLACK_S = 15.0
 _ROOM = 5  # for frames that wait: more would only be older when their turn comes
 
 
-@dataclass(frozen=True)
-class Opened:
+class Opened(NamedTuple):
     """A stream has begun, or has changed."""
 
     header: Header
@@ -173,8 +172,7 @@ class Opened:
     ring: PacketRing  # of this connection
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(NamedTuple):
     """The connection is gone; `retry_s` is the pause before the next try, None for none."""
 
     reason: str

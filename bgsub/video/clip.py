@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import av
 import numpy as np
@@ -29,8 +28,7 @@ _KEPT_SOUND = {"aac", "mp3", "ac3", "opus"}
 """Codecs of sound that mp4 players know; other sound is encoded anew."""
 
 
-@dataclass(frozen=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """Times of the first and last frame of an excerpt, and their number if it is known."""
 
     begin_s: float

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import cv2
 import numpy as np
@@ -27,8 +27,7 @@ _LUMA_RANGE = (255 / 219, -16 * 255 / 219)
 _CHROMA_RANGE = (255 / 224, 128 - 128 * 255 / 224 + 1e-3)
 
 
-@dataclass(frozen=True, eq=False)
-class Picture:
+class Picture(NamedTuple):
     """A picture as it was decoded, its planes possibly views of the decoder's memory.
 
     ``(Y,)``; ``(Y, U, V)`` with U and V at half the size, rounded up; or ``(BGR,)``, beside which
@@ -42,8 +41,7 @@ class Picture:
     own_chroma: tuple[Bytes, ...] = ()
 
 
-@dataclass(frozen=True)
-class Orientation:
+class Orientation(NamedTuple):
     """How a picture is to be turned for viewing: transposed first, then mirrored."""
 
     transpose: bool = False

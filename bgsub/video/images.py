@@ -13,9 +13,8 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -107,8 +106,7 @@ def libraries_quiet() -> Iterator[list[bytes]]:
             os.write(_STDERR, _LIBRARIES.sub(b"", said))
 
 
-@dataclass(frozen=True)
-class ImageHeader:
+class ImageHeader(NamedTuple):
     """What an image is: its format in lower case, shape after rotation, uint8 or uint16, pages."""
 
     format: str
