@@ -157,8 +157,19 @@ def contact_sheet(
     a small animal would vanish in the whole. Without an event it is a dark picture.
     """
     width = min(max(film.source.input_size[0], _LEAST_WIDTH), _MOST_WIDTH)
-    in_time = sorted(events, key=lambda event: event.peak_s)  # as masks are read
-    drawn = {event.number: _thumb(film, event, width, painter) for event in in_time}
+    drawn: dict[int, Bytes] = {}
+    for event in sorted(events, key=lambda event: event.peak_s):  # as masks are read
+        frame = next(film.frames(event.peak_s, event.peak_s))
+        picture = frame.layout.to_bgr(frame.data) if painter is None else painter.of([event])(frame)
+        colored = in_color(picture)
+        size = (width, max(1, round(width * colored.shape[0] / colored.shape[1])))
+        if event.box is not None and film.source.input_size[0] > width:
+            colored = _around(colored, event.box, size)
+        small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
+        plate = np.full((24, width, 3), 30, np.uint8)
+        text, font = f"{event.number}  {format_time(event.peak_s)}", cv2.FONT_HERSHEY_SIMPLEX
+        cv2.putText(plate, text, (6, 17), font, 0.5, (255, 255, 255), 1, cv2.LINE_AA)
+        drawn[event.number] = np.vstack([plate, small]).astype(np.uint8)
     thumbs = [drawn[event.number] for event in events]
     across = max(1, min(_ACROSS, len(thumbs)))
     height = max((thumb.shape[0] for thumb in thumbs), default=width)
@@ -166,20 +177,6 @@ def contact_sheet(
     thumbs += [dark] * (-len(thumbs) % across if thumbs else 1)
     rows = [thumbs[begin : begin + across] for begin in range(0, len(thumbs), across)]
     return np.vstack([np.hstack(row) for row in rows])
-
-
-def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | None) -> Bytes:
-    frame = next(film.frames(event.peak_s, event.peak_s))
-    picture = frame.layout.to_bgr(frame.data) if painter is None else painter.of([event])(frame)
-    colored = in_color(picture)
-    size = (width, max(1, round(width * colored.shape[0] / colored.shape[1])))
-    if event.box is not None and film.source.input_size[0] > width:
-        colored = _around(colored, event.box, size)
-    small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
-    plate = np.full((24, width, 3), 30, np.uint8)
-    text, font = f"{event.number}  {format_time(event.peak_s)}", cv2.FONT_HERSHEY_SIMPLEX
-    cv2.putText(plate, text, (6, 17), font, 0.5, (255, 255, 255), 1, cv2.LINE_AA)
-    return np.vstack([plate, small]).astype(np.uint8)
 
 
 def _around(picture: Bytes, box: Box, size: tuple[int, int]) -> Bytes:

@@ -389,9 +389,9 @@ class StreamReader:
         scale = self._scale
         if scale is None:
             scale = min(1.0, (ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)
-        turn = pyav.orientation(frame)
+        kind, matrix, turn = pyav.native(frame)
         self._geometry = Geometry.plan(self._size, turn, None, scale, "the stream")
-        self._layout = self._geometry.layout(*pyav.native_kind(frame), "auto", exact_color=False)
+        self._layout = self._geometry.layout(kind, matrix, "auto", exact_color=False)
         self._maker = pyav.PictureMaker(self._layout)
         codec = self._stream.codec_context.name
         sound = self._sound if self._has_sound else None

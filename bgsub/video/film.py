@@ -55,7 +55,7 @@ class VideoFileSource(FrameSource):
         self.input_frames, self.duration_s = header.frames, header.duration_s
         self.pixel_format = frame.format.name
         self._native_size = (frame.width, frame.height)
-        self._plan(self._native_size, *pyav.native_kind(frame), pyav.orientation(frame))
+        self._plan(self._native_size, *pyav.native(frame))
         self._maker = pyav.PictureMaker(self.layout)
         self._is_selective = (
             (options.selection.start is not None or options.selection.every is not None)
