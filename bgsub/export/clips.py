@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -82,11 +83,8 @@ class Painter:
         self._masks = zip(*run.masks(), strict=True) if self._shows_masks else iter(())
         self._shown = self._next = next(self._masks, None)  # masks with the numbers of their frames
         self._step = run.step
-        objects = run.by_frame() if overlay in {"boxes", "side-by-side"} else {}
-        self._times = np.array([seen[0].time_s for seen in objects.values()])
-        self._objects = list(objects.values())
-        self._half = 0.5 / float(run.rate or 25)
-        self._lasts = (2 * run.step - 1) * self._half
+        self._objects = run.by_frame() if overlay in {"boxes", "side-by-side"} else {}
+        self._numbers = list(self._objects)
 
     def of(self, events: Sequence[SceneEvent]) -> Callable[[Frame], Bytes]:
         """Return what draws on the frames of a clip of these events."""
@@ -112,7 +110,7 @@ class Painter:
     def _draw(self, frame: Frame) -> Bytes:
         picture = frame.layout.to_bgr(frame.data)
         if not self._shows_masks:
-            return draw_objects(picture, self._near(frame.time_s))
+            return draw_objects(picture, self._near(frame.number))
         while self._next is not None and self._next[0] <= frame.number:
             self._shown, self._next = self._next, next(self._masks, None)
         mask = np.zeros(picture.shape[:2], np.uint8)  # of a frame that the run left out
@@ -120,21 +118,17 @@ class Painter:
             mask = self._shown[1]
         if self._options.overlay == "mask":
             return draw_objects(tinted(picture, mask), [])
-        shown = draw_objects(picture, self._near(frame.time_s))
+        shown = draw_objects(picture, self._near(frame.number))
         size = (shown.shape[1], shown.shape[0])
         beside = cv2.resize(mask, size, interpolation=cv2.INTER_NEAREST)
         return np.hstack([shown, np.repeat(beside[..., None], 3, axis=2)]).astype(np.uint8)
 
-    def _near(self, time_s: float) -> list[Observation]:
-        """Return the objects at a time; in frames that the run left out those of the one before."""
-        if not self._objects:
+    def _near(self, number: int) -> list[Observation]:
+        """Return the objects of a frame; of one that the run left out those of the one before."""
+        place = bisect_right(self._numbers, number) - 1
+        if place < 0 or number - self._numbers[place] >= self._step:
             return []
-        place = int(np.abs(self._times - time_s).argmin())
-        if abs(self._times[place] - time_s) > self._half:
-            place = max(int(np.searchsorted(self._times, time_s)) - 1, 0)
-            if not 0 <= time_s - self._times[place] <= self._lasts:
-                return []
-        return self._objects[place]
+        return self._objects[self._numbers[place]]
 
 
 def tinted(picture: Bytes, mask: Bytes) -> Bytes:
