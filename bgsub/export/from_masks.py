@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,7 @@ from bgsub.video.source import FrameSource, open_source
 _GREYS = 4  # levels between black and white that masks have: shadows, borders, what is not known
 
 
-@dataclass(frozen=True, eq=False)
-class _Footage:
+class _Footage(NamedTuple):
     """What masks were made of: its facts for run.json, and the film itself if it is there."""
 
     facts: dict[str, Any]

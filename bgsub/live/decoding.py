@@ -263,8 +263,7 @@ class RawEncoder:
             yield StreamPacket(bytes(packet), pts, dts, length, key, time_s)
 
 
-ANALYSED_PIXELS = 480 * 320
-"""Pictures of more pixels are shrunk to about so many."""
+ANALYSED_PIXELS = 480 * 320  # pictures of more pixels are shrunk to about so many
 
 _RAW = {"rawvideo", "wrapped_avframe", "v210", "yuv4"}  # packets that are pictures as they are
 _VIDEO_IN_MP4 = {"h264", "hevc", "av1", "mpeg4", "vp9"}

@@ -59,8 +59,7 @@ def _unreadable(path: str | os.PathLike[str], reason: str) -> InputError:
     return InputError(f"{shown}: cannot be read ({reason.lower()}); check the path")
 
 
-PREFIX = ".bgsub-partial-"
-"""What temporary names begin with."""
+PREFIX = ".bgsub-partial-"  # what temporary names begin with
 
 # Another process is between a name and its lock for microseconds, and clears up for seconds.
 _PATIENCE_S = 5.0

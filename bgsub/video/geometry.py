@@ -194,8 +194,7 @@ def _expand(plane: Bytes, expansion: tuple[float, float], out: Bytes | None = No
 LEVEL = 128
 
 
-@dataclass(frozen=True, eq=False)
-class MaskImage:
+class MaskImage(NamedTuple):
     """A picture of an input's size, white from 128 on; `what` it is stands in errors."""
 
     levels: Bytes

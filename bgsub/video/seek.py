@@ -18,11 +18,9 @@ from bgsub.video.film_index import FilmIndex, Place, index_packets
 from bgsub.video.frames import Frame
 from bgsub.video.selection import sample_rows
 
-_CHECKED = 48
-"""Frames at the beginning that are decoded to see whether an index is right."""
+_CHECKED = 48  # frames at the beginning that are decoded to see whether an index is right
 
-_FEW = 20
-"""Key frames below which they say too little of a film, and all of it is decoded."""
+_FEW = 20  # key frames below which they say too little of a film, and all of it is decoded
 
 
 def index_film(source: VideoFileSource) -> FilmIndex | str:
