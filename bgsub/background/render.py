@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bgsub.robustpca.spaces import Singles, combined, tiles
 from bgsub.runtime.threads import Workers, scratch
-from bgsub.video.frames import Bytes, Layout
+from bgsub.video.frames import Bytes, Layout, to_bgr_matrix
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
@@ -134,7 +134,7 @@ def _chroma_reach(layout: Layout, chroma: list[Bytes], own: list[Bytes]) -> tupl
     )
     np.subtract(chroma[0], own[0], out=blue, dtype=np.int16)
     np.subtract(chroma[1], own[1], out=red, dtype=np.int16)
-    weights = np.rint(layout.chroma_to_bgr * (1 << _FIXED_POINT)).astype(np.int16)
+    weights = np.rint(to_bgr_matrix(layout.matrix)[:, 1:3] * (1 << _FIXED_POINT)).astype(np.int16)
     # Blue does not depend on V, nor red on U: each becomes its channel in place, after green.
     green = np.multiply(blue, weights[1, 0], out=high)
     green += np.multiply(red, weights[1, 1], out=low)

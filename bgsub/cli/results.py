@@ -277,9 +277,8 @@ def _write_sheet(run: RunData, spans: list[Span], options: ClipOptions, sheet: P
     # Masks beside the pictures would make them half as large.
     overlay = "boxes" if options.overlay == "side-by-side" else options.overlay
     painter = None if overlay == "none" else Painter(run, ClipOptions(overlay=overlay))
-    film = open_film(run, numbered=painter is not None and painter.needs_numbers)
     events = [event for span in spans for event in span.events]
-    picture = contact_sheet(film, events, painter=painter)
+    picture = contact_sheet(open_film(run), events, painter=painter)
     write_file(sheet, encode_image(picture, sheet.suffix.lower()))
 
 

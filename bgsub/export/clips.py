@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import av
 import cv2
@@ -22,10 +22,12 @@ from bgsub.tracking.detections import Box
 from bgsub.tracking.drawing import draw_objects, letter_height, write_on_plate
 from bgsub.tracking.events import SceneEvent
 from bgsub.tracking.tracker import Observation
+from bgsub.video.base import IndexedSource
 from bgsub.video.clip import Excerpt, add_sound, copy_excerpt, encode_excerpt
 from bgsub.video.film import VideoFileSource
+from bgsub.video.film_index import FilmIndex, Place
 from bgsub.video.frames import Bytes, Frame, in_color
-from bgsub.video.seek import can_seek, frames_between
+from bgsub.video.seek import frames_at, index_film
 from bgsub.video.selection import format_time
 from bgsub.video.source import FrameSource, is_there, open_source
 
@@ -39,50 +41,50 @@ CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks"
 
 
 class Stretches:
-    """Stretches of one film, sought where that is exact; read through where numbers count."""
+    """Stretches of a film in order of time, sought where that is exact, or else read through."""
 
-    def __init__(
-        self, source: FrameSource, *, numbered: bool = False, fps: str | None = None
-    ) -> None:
-        self.source, self._fps = source, fps
+    def __init__(self, source: FrameSource) -> None:
+        self.source = source
         self._half = 0.5 / float(source.rate or 25)
-        self._sought = not numbered and isinstance(source, VideoFileSource) and can_seek(source)
-        self._rest: Iterator[Frame] = iter(source) if numbered else iter(())
-        self._numbered = numbered
+        self._rest = iter(source)
+        self._latest: Frame | None = None
+
+    @cached_property
+    def _index(self) -> FilmIndex | str:
+        return index_film(self.source) if isinstance(self.source, VideoFileSource) else ""
 
     def frames(self, start_s: float, end_s: float) -> Iterator[Frame]:
-        """Return the frames of a stretch; with numbers, stretches must come in order of time."""
-        if self._numbered:
-            return self._next(start_s, end_s)
-        if self._sought and isinstance(self.source, VideoFileSource):
-            return frames_between(self.source, start_s, end_s)
-        start, end = max(start_s - self._half, 0.0), end_s + self._half
-        first, last = f"{start:.6f}s", f"{end:.6f}s"
-        return iter(open_source(self.source.path, start=first, end=last, fps=self._fps))
-
-    def _next(self, start_s: float, end_s: float) -> Iterator[Frame]:
-        for frame in self._rest:
-            if frame.time_s > end_s + self._half:
-                self._rest = chain([frame], self._rest)
-                return
-            if frame.time_s >= start_s - self._half:
-                yield frame
+        """Yield the frames of a stretch, with their numbers."""
+        low, high = start_s - self._half, end_s + self._half
+        if isinstance(self.source, IndexedSource):
+            places = [Place(*one) for one in self.source.moments() if low <= one[1] <= high]
+            yield from frames_at(self.source, places)
+        elif isinstance(self._index, FilmIndex):
+            first, stop = np.searchsorted(self._index.times, [low, high]).tolist()
+            yield from frames_at(
+                self.source, list(map(self._index.place, range(first + 1, stop + 1)))
+            )
+        else:
+            frame = self._latest or next(self._rest, None)
+            while frame is not None and frame.time_s <= high:
+                self._latest = frame  # which the next stretch may begin with, too
+                if frame.time_s >= low:
+                    yield frame
+                frame = next(self._rest, None)
+            self._latest = frame
 
 
 class Painter:
-    """Draws on frames of clips, which `needs_numbers` says must come in order with numbers."""
+    """Draws on frames of clips, which come in order of time."""
 
     def __init__(self, run: RunData, options: ClipOptions) -> None:
         self._options, overlay = options, options.overlay
-        self.needs_numbers = overlay in {"mask", "side-by-side"}
-        self._masks = zip(*run.masks(), strict=True) if self.needs_numbers else iter(())
+        self._shows_masks = overlay in {"mask", "side-by-side"}
+        self._masks = zip(*run.masks(), strict=True) if self._shows_masks else iter(())
         self._shown = self._next = next(self._masks, None)  # masks with the numbers of their frames
         self._step = run.step
-        objects = run.by_frame() if overlay in {"boxes", "side-by-side"} else {}
-        self._times = np.array([seen[0].time_s for seen in objects.values()])
-        self._objects = list(objects.values())
-        self._half = 0.5 / float(run.rate or 25)
-        self._lasts = (2 * run.step - 1) * self._half
+        self._objects = run.by_frame() if overlay in {"boxes", "side-by-side"} else {}
+        self._numbers = list(self._objects)
 
     def of(self, events: Sequence[SceneEvent]) -> Callable[[Frame], Bytes]:
         """Return what draws on the frames of a clip of these events."""
@@ -107,8 +109,8 @@ class Painter:
 
     def _draw(self, frame: Frame) -> Bytes:
         picture = frame.layout.to_bgr(frame.data)
-        if not self.needs_numbers:
-            return draw_objects(picture, self._near(frame.time_s))
+        if not self._shows_masks:
+            return draw_objects(picture, self._near(frame.number))
         while self._next is not None and self._next[0] <= frame.number:
             self._shown, self._next = self._next, next(self._masks, None)
         mask = np.zeros(picture.shape[:2], np.uint8)  # of a frame that the run left out
@@ -116,21 +118,17 @@ class Painter:
             mask = self._shown[1]
         if self._options.overlay == "mask":
             return draw_objects(tinted(picture, mask), [])
-        shown = draw_objects(picture, self._near(frame.time_s))
+        shown = draw_objects(picture, self._near(frame.number))
         size = (shown.shape[1], shown.shape[0])
         beside = cv2.resize(mask, size, interpolation=cv2.INTER_NEAREST)
         return np.hstack([shown, np.repeat(beside[..., None], 3, axis=2)]).astype(np.uint8)
 
-    def _near(self, time_s: float) -> list[Observation]:
-        """Return the objects at a time; in frames that the run left out those of the one before."""
-        if not self._objects:
+    def _near(self, number: int) -> list[Observation]:
+        """Return the objects of a frame; of one that the run left out those of the one before."""
+        place = bisect_right(self._numbers, number) - 1
+        if place < 0 or number - self._numbers[place] >= self._step:
             return []
-        place = int(np.abs(self._times - time_s).argmin())
-        if abs(self._times[place] - time_s) > self._half:
-            place = max(int(np.searchsorted(self._times, time_s)) - 1, 0)
-            if not 0 <= time_s - self._times[place] <= self._lasts:
-                return []
-        return self._objects[place]
+        return self._objects[self._numbers[place]]
 
 
 def tinted(picture: Bytes, mask: Bytes) -> Bytes:
@@ -153,31 +151,26 @@ def contact_sheet(
     a small animal would vanish in the whole. Without an event it is a dark picture.
     """
     width = min(max(film.source.input_size[0], _LEAST_WIDTH), _MOST_WIDTH)
-    in_time = sorted(events, key=lambda event: event.peak_s)  # as masks are read
-    drawn = {event.number: _thumb(film, event, width, painter) for event in in_time}
+    drawn: dict[int, Bytes] = {}
+    for event in sorted(events, key=lambda event: event.peak_s):  # as masks are read
+        frame = next(film.frames(event.peak_s, event.peak_s))
+        picture = frame.layout.to_bgr(frame.data) if painter is None else painter.of([event])(frame)
+        colored = in_color(picture)
+        size = (width, max(1, round(width * colored.shape[0] / colored.shape[1])))
+        if event.box is not None and film.source.input_size[0] > width:
+            colored = _around(colored, event.box, size)
+        small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
+        plate = np.full((24, width, 3), 30, np.uint8)
+        text, font = f"{event.number}  {format_time(event.peak_s)}", cv2.FONT_HERSHEY_SIMPLEX
+        cv2.putText(plate, text, (6, 17), font, 0.5, (255, 255, 255), 1, cv2.LINE_AA)
+        drawn[event.number] = np.vstack([plate, small]).astype(np.uint8)
     thumbs = [drawn[event.number] for event in events]
     across = max(1, min(_ACROSS, len(thumbs)))
     height = max((thumb.shape[0] for thumb in thumbs), default=width)
-    rows = []
-    for begin in range(0, max(len(thumbs), 1), across):
-        row = thumbs[begin : begin + across]
-        row += [np.zeros((height, width, 3), np.uint8)] * (across - len(row))
-        rows.append(np.hstack(row))
-    return np.vstack(rows)
-
-
-def _thumb(film: Stretches, event: SceneEvent, width: int, painter: Painter | None) -> Bytes:
-    frame = next(iter(film.frames(event.peak_s, event.peak_s)))
-    picture = frame.layout.to_bgr(frame.data) if painter is None else painter.of([event])(frame)
-    colored = in_color(picture)
-    size = (width, max(1, round(width * colored.shape[0] / colored.shape[1])))
-    if event.box is not None and film.source.input_size[0] > width:
-        colored = _around(colored, event.box, size)
-    small = cv2.resize(colored, size, interpolation=cv2.INTER_AREA)
-    plate = np.full((24, width, 3), 30, np.uint8)
-    text, font = f"{event.number}  {format_time(event.peak_s)}", cv2.FONT_HERSHEY_SIMPLEX
-    cv2.putText(plate, text, (6, 17), font, 0.5, (255, 255, 255), 1, cv2.LINE_AA)
-    return np.vstack([plate, small]).astype(np.uint8)
+    dark = np.zeros((height, width, 3), np.uint8)
+    thumbs += [dark] * (-len(thumbs) % across if thumbs else 1)
+    rows = [thumbs[begin : begin + across] for begin in range(0, len(thumbs), across)]
+    return np.vstack([np.hstack(row) for row in rows])
 
 
 def _around(picture: Bytes, box: Box, size: tuple[int, int]) -> Bytes:
@@ -228,8 +221,7 @@ def _join(clips: Sequence[Path], target: Any) -> None:
                 target.mux(packet)
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of a film that becomes a clip, and the events in it."""
 
     start_s: float
@@ -277,7 +269,7 @@ def write_clips(
     Encoded clips are exact to the frame; copied ones begin with the key frame before. InputError if
     the film is gone, or is no video file and packets are asked for.
     """
-    stretches = open_film(run, numbered=painter is not None and painter.needs_numbers)
+    stretches = open_film(run)
     source, names = stretches.source, clip_names(spans)
     rows: list[Sequence[object]] = []
     if mode == "copy" and not isinstance(source, VideoFileSource):
@@ -297,12 +289,12 @@ def write_clips(
     return names
 
 
-def open_film(run: RunData, *, numbered: bool = False) -> Stretches:
+def open_film(run: RunData) -> Stretches:
     """Open the film of a run, to take stretches out of it; InputError if it is gone."""
     if not is_there(run.path):
         message = f"{run.path}: the film of {run.folder} is gone; put it back to cut clips from it"
         raise InputError(message)
-    return Stretches(open_source(run.path, fps=run.fps), numbered=numbered, fps=run.fps)
+    return Stretches(open_source(run.path, fps=run.fps))
 
 
 def _encode(stretches: Stretches, out: Path, span: Span, painter: Painter | None) -> Excerpt:

@@ -65,7 +65,6 @@ def write_cvat(run: RunData, path: Path) -> None:
     run left out, as with --every, are no gap: CVAT interpolates.
     """
     following = dict(pairwise(run.looked_at))
-
     frames = run.frames or max(run.looked_at, default=0)
     root = ET.Element("annotations")
     ET.SubElement(root, "version").text = "1.1"
@@ -78,9 +77,13 @@ def write_cvat(run: RunData, path: Path) -> None:
         track = ET.SubElement(root, "track", id=str(number), label=LABEL, source="auto")
         own = list(group)
         for seen, then in zip(own, [*(each.frame for each in own[1:]), frames + 1], strict=True):
-            _cvat_box(track, seen, seen.frame, outside=False)
-            if (after := following.get(seen.frame, seen.frame + 1)) < then:
-                _cvat_box(track, seen, after, outside=True)
+            x, y, width, height = seen.box
+            corners = {"xtl": x, "ytl": y, "xbr": x + width, "ybr": y + height}
+            after = following.get(seen.frame, seen.frame + 1)
+            for frame in [seen.frame, *([after] if after < then else [])]:
+                box = ET.SubElement(track, "box", frame=str(frame - 1), keyframe="1")  # from 0
+                box.attrib |= {"outside": f"{frame == after:d}", "occluded": f"{seen.merged:d}"}
+                box.attrib |= {name: f"{value:.2f}" for name, value in corners.items()}
     ET.indent(root)
     ET.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
@@ -88,17 +91,6 @@ def write_cvat(run: RunData, path: Path) -> None:
 def _add(parent: ET.Element, **texts: object) -> None:
     for name, text in texts.items():
         ET.SubElement(parent, name).text = str(text)
-
-
-def _cvat_box(track: ET.Element, seen: Observation, frame: int, *, outside: bool) -> None:
-    """Add a box in a frame, counted from 1; CVAT counts from 0."""
-    x, y, width, height = seen.box
-    corners = {"xtl": x, "ytl": y, "xbr": x + width, "ybr": y + height}
-    box = ET.SubElement(track, "box", frame=str(frame - 1), keyframe="1")
-    box.set("outside", str(int(outside)))
-    box.set("occluded", str(int(seen.merged)))
-    for name, value in corners.items():
-        box.set(name, f"{value:.2f}")
 
 
 def write_yolo(run: RunData, path: Path) -> None:
@@ -181,10 +173,13 @@ def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint32]
         box = (x, y, width, height)
         shares = np.maximum(covered(box, boxes), covered(boxes, box))
         owners = [each for each, share in zip(objects, shares, strict=True) if share > 0.5]
-        if len(owners) == 1:
-            labels[part][inside] = owners[0].track
-        elif owners:
-            labels[part][inside] = _nearest(owners, x, y, inside.shape)[inside]
+        if owners:
+            rows, columns = np.nonzero(inside)
+            left, top, wide, high = np.array([owner.box for owner in owners]).T[..., None]
+            off_x = (columns + x + 0.5 - left - wide / 2) / np.maximum(wide, 1)
+            off_y = (rows + y + 0.5 - top - high / 2) / np.maximum(high, 1)
+            nearest = np.argmin(off_x**2 + off_y**2, axis=0)
+            labels[part][inside] = np.array([owner.track for owner in owners])[nearest]
     shown = set(np.unique(labels).tolist())
     for seen in objects:
         if not seen.merged and seen.track not in shown:
@@ -192,20 +187,6 @@ def label_objects(mask: Bytes, objects: list[Observation]) -> NDArray[np.uint32]
             part = slice(round(top), round(top + high)), slice(round(left), round(left + wide))
             labels[part][labels[part] == 0] = seen.track
     return labels
-
-
-def _nearest(
-    owners: list[Observation], x: int, y: int, shape: tuple[int, ...]
-) -> NDArray[np.uint32]:
-    rows, columns = np.mgrid[: shape[0], : shape[1]] + 0.5
-    distances = []
-    for owner in owners:
-        left, top, width, height = owner.box
-        off_x = (columns + x - left - width / 2) / max(width, 1)
-        off_y = (rows + y - top - height / 2) / max(height, 1)
-        distances.append(off_x**2 + off_y**2)
-    numbers = np.array([owner.track for owner in owners], np.uint32)
-    return np.asarray(numbers[np.argmin(distances, axis=0)])
 
 
 def write_coco(run: RunData, path: Path) -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +16,18 @@ from bgsub.evaluation.masks import MaskFiles, open_masks
 from bgsub.export.run_data import load_run
 from bgsub.options import ProgressCallback, SourceOptions, no_progress
 from bgsub.outliers.events import Event
-from bgsub.pipeline.manifest import SCHEMA_VERSION, load_manifest, recorded_path, versions
+from bgsub.pipeline.manifest import load_manifest, preamble, recorded_path
 from bgsub.pipeline.results import MANIFEST, ResultsDirectory
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.tracking.recorder import FILES, ObjectOptions, ObjectRecorder, Recorded, View, describe
 from bgsub.tracking.regions import check_inside
-from bgsub.version import __version__
 from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource, open_source
 
 _GREYS = 4  # levels between black and white that masks have: shadows, borders, what is not known
 
 
-@dataclass(frozen=True, eq=False)
-class _Footage:
+class _Footage(NamedTuple):
     """What masks were made of: its facts for run.json, and the film itself if it is there."""
 
     facts: dict[str, Any]
@@ -79,19 +76,10 @@ def follow_masks(
                 recorder.add(number, time_s, found, picture)
                 progress("objects", done, len(masks.numbers))
             recorded = recorder.finish(footage.events)
-        manifest = {
-            "schema_version": SCHEMA_VERSION,
-            "bgsub_version": __version__,
-            "command": "objects",
-            "masks": str(Path(given).absolute()),
-            "input": footage.facts,
-            "options": {"source": footage.source, "min_area": options.min_area},
-            "bad_frames": [],
-            "frames": {"used": len(masks.numbers)},
-            "findings": [describe(recorded)],
-            "versions": versions(),
-        }
-        results.commit(manifest)
+        record = preamble("objects", {"source": footage.source, "min_area": options.min_area})
+        record |= {"masks": str(Path(given).absolute()), "input": footage.facts, "bad_frames": []}
+        record |= {"frames": {"used": len(masks.numbers)}, "findings": [describe(recorded)]}
+        results.commit(record)
     return recorded, notes
 
 

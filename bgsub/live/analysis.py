@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -51,8 +51,7 @@ _COMPONENTS, _FRAMES_A_COMPONENT = 3, 3
 _NICENESS, _PATIENCE_S = 10, 5.0
 
 
-@dataclass(frozen=True, eq=False)
-class LiveModel:
+class LiveModel(NamedTuple):
     """What was learned of a scene: masks, and perhaps a fit to the shrunk luma of the window."""
 
     masks: MaskModel
@@ -121,10 +120,14 @@ class Learner:
 
     def add(self, row: Bytes, time_s: float) -> bool:
         """Take in the next frame if it is time for one; return whether a model is due."""
+        warm_up_s, age_s = self._options.warm_up_s, time_s - self._began
         if not self._frames:
             self._began = self._learned_s = time_s
-        elif time_s - self._frames[-1][0] < self._step(time_s - self._began):
-            return False
+        else:  # few are kept at first, but enough
+            step, full = max(warm_up_s / _FIRST_FRAMES, age_s / _GROWTH), self._options.window_s
+            step = min(step, full / MOST_FRAMES) if age_s > warm_up_s else step
+            if time_s - self._frames[-1][0] < step:
+                return False
         with self._lock:
             self._frames.append((time_s, row.copy()))
             self._new.append(self._frames[-1][1])
@@ -132,19 +135,12 @@ class Learner:
                 self._frames.popleft()
         self._count += 1
         # Young models know little: they are replaced when the time that they knew has doubled.
-        warm_up_s = self._options.warm_up_s
         known_s = self._learned_s - self._began
         due_s = min(self._options.refresh_s, max(known_s, warm_up_s)) if known_s else warm_up_s
         if self._count < _LEAST_FRAMES or time_s - self._learned_s < due_s:
             return False
         self._learned_s = time_s
         return True
-
-    def _step(self, age_s: float) -> float:
-        """Seconds between frames that are kept: few at first, so that there are enough."""
-        step = max(self._options.warm_up_s / _FIRST_FRAMES, age_s / _GROWTH)
-        full = self._options.window_s / MOST_FRAMES
-        return min(step, full) if age_s > self._options.warm_up_s else step
 
     def learn(self, each: Callable[..., Iterable[Any]] = map) -> LiveModel:
         """Learn from the window as it is; frames may come meanwhile."""
@@ -208,8 +204,7 @@ class Sought:
     regions: tuple[Region, ...] = ()  # whose names are said of what was in them
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """The mask of a frame, and the objects of frames that are decided by now, in stream pixels."""
 
     mask: Bytes
@@ -265,7 +260,22 @@ class Analysis:
         self._view = View(header.size, (0, 0, *header.size), size)
         is_same = before is not None and before.layout == layout
         if not is_same:
-            self._begin_scene(layout)
+            self.close()
+            masks, least = self._sought.masks, self._sought.min_area
+            self._least_area = 1
+            if least is not None:
+                across, down = self._view.scale
+                self._least_area = max(1, round(least / (across * down)))
+                masks = replace(masks, min_area=self._least_area)
+            if self._given is None:
+                self._learner = Learner(layout, masks, self._options, waits=self._waits)
+            else:
+                theirs = self._given.layout
+                if (theirs.width, theirs.height) != size:
+                    message = f"{self._name}: its pictures are analysed at {size[0]}×{size[1]}"
+                    model = f"the model is of {theirs.width}×{theirs.height}"
+                    raise InputError(f"{message}, but {model}")
+                self._masks = MaskModel.fit(None, masks, model=self._given)
         self._counted = self._sought.counted
         if self._counted.ignored is not None:
             ignored = self._counted.ignored.astype(np.uint8)
@@ -276,23 +286,6 @@ class Analysis:
         least, takes_all = self._options.min_track, self._sought.min_area is not None
         self._tracker = Tracker(size, rate=header.rate, min_track=least, takes_all=takes_all)
         return is_same
-
-    def _begin_scene(self, layout: Layout) -> None:
-        masks = self._sought.masks
-        self.close()
-        self._least_area, least = 1, self._sought.min_area
-        if least is not None:
-            across, down = self._view.scale
-            self._least_area = max(1, round(least / (across * down)))
-            masks = replace(masks, min_area=self._least_area)
-        if self._given is None:
-            self._learner = Learner(layout, masks, self._options, waits=self._waits)
-            return
-        theirs = self._given.layout
-        if (theirs.height, theirs.width) != (layout.height, layout.width):
-            message = f"{self._name}: its pictures are analysed at {layout.width}×{layout.height}"
-            raise InputError(f"{message}, but the model is of {theirs.width}×{theirs.height}")
-        self._masks = MaskModel.fit(None, masks, model=self._given)
 
     def look(self, data: bytes, time_s: float) -> Found | None:
         """Analyse a frame, as it comes from a feed; None while there is no model."""

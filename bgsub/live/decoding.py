@@ -12,9 +12,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import av
 from av.audio.resampler import AudioResampler
@@ -46,8 +46,7 @@ class Header:
     rate: float = 25.0
 
 
-@dataclass(frozen=True)
-class StreamPacket:
+class StreamPacket(NamedTuple):
     """A packet of the stream; stamps are in ticks and increase, `time_s` is since it was opened."""
 
     data: bytes
@@ -59,8 +58,7 @@ class StreamPacket:
     is_sound: bool = False
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """A frame to be analysed, in the layout of the header."""
 
     time_s: float  # since the stream was opened; since the feed was started when that hands it on
@@ -68,8 +66,7 @@ class Seen:
     came_s: float = 0.0  # monotonic
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(NamedTuple):
     """Something that a person should know, such as time stamps that were repaired."""
 
     text: str
@@ -79,8 +76,7 @@ class Skipped:
     """A frame was not decoded for lack of time; its packet came."""
 
 
-@dataclass(frozen=True)
-class End:
+class End(NamedTuple):
     """The last message; no reason where the stream came to its end."""
 
     reason: str
@@ -235,26 +231,21 @@ class RawEncoder:
     """Encode raw pictures, but for odd last lines, as H.264: they would fill memory and disk."""
 
     def __init__(self, frame: VideoFrame, rate: Fraction, base: Fraction) -> None:
-        self._rate, self._base = rate, base
-        self._container, self._stream = self._open(io.BytesIO(), frame)
-
-    def _open(self, memory: io.BytesIO, frame: VideoFrame) -> tuple[Any, VideoStream]:
-        container = av.open(memory, "w", format="nut")
-        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(round(self._rate))}
-        stream = container.add_stream("libx264", rate=self._rate, options=options)
+        self._rate, self._base, self._memory = rate, base, io.BytesIO()
+        self._container = av.open(self._memory, "w", format="nut")
+        options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(round(rate))}
+        self._stream = stream = self._container.add_stream("libx264", rate=rate, options=options)
         stream.width, stream.height = frame.width // 2 * 2, frame.height // 2 * 2
         stream.pix_fmt = "yuv420p"
-        stream.codec_context.time_base = self._base
-        return container, stream
+        stream.codec_context.time_base = base
 
     def sample(self, frame: VideoFrame) -> bytes:
         """Return a picture alone as a file, for `Header.sample`."""
-        memory = io.BytesIO()
-        container, stream = self._open(memory, frame)
-        with container:
-            container.mux(stream.encode(self._fitted(frame)))
-            container.mux(stream.encode(None))
-        return memory.getvalue()
+        own = RawEncoder(frame, self._rate, self._base)
+        with own._container as container:
+            container.mux(own._stream.encode(self._fitted(frame)))
+            container.mux(own._stream.encode(None))
+        return own._memory.getvalue()
 
     def _fitted(self, frame: VideoFrame) -> VideoFrame:
         width, height = self._stream.width, self._stream.height
@@ -272,8 +263,7 @@ class RawEncoder:
             yield StreamPacket(bytes(packet), pts, dts, length, key, time_s)
 
 
-ANALYSED_PIXELS = 480 * 320
-"""Pictures of more pixels are shrunk to about so many."""
+ANALYSED_PIXELS = 480 * 320  # pictures of more pixels are shrunk to about so many
 
 _RAW = {"rawvideo", "wrapped_avframe", "v210", "yuv4"}  # packets that are pictures as they are
 _VIDEO_IN_MP4 = {"h264", "hevc", "av1", "mpeg4", "vp9"}
@@ -368,7 +358,7 @@ class StreamReader:
             # What follows is another stream, with sound, and is announced with its next frame.
             self._has_sound, self._size = True, None
         ticks = self._sound.base / self._base
-        self._waiting.append(replace(taken, time_s=self._time_s(round(taken.pts * ticks))))
+        self._waiting.append(taken._replace(time_s=self._time_s(round(taken.pts * ticks))))
 
     def _show(self, frame: VideoFrame) -> Iterator[Message]:
         if (frame.width, frame.height) != self._size:
@@ -398,9 +388,9 @@ class StreamReader:
         scale = self._scale
         if scale is None:
             scale = min(1.0, (ANALYSED_PIXELS / (frame.width * frame.height)) ** 0.5)
-        turn = pyav.orientation(frame)
+        kind, matrix, turn = pyav.native(frame)
         self._geometry = Geometry.plan(self._size, turn, None, scale, "the stream")
-        self._layout = self._geometry.layout(*pyav.native_kind(frame), "auto", exact_color=False)
+        self._layout = self._geometry.layout(kind, matrix, "auto", exact_color=False)
         self._maker = pyav.PictureMaker(self._layout)
         codec = self._stream.codec_context.name
         sound = self._sound if self._has_sound else None
@@ -460,7 +450,13 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     # Where a launcher may be in between, who started this is not its parent.
     parent = os.getppid() if os.name == "nt" else settings["parent"]
-    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+
+    def end_with_parent() -> None:  # which may have ended while modules were imported
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(0)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
     # Nothing that a library prints may get between the messages.
     pipe = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     os.dup2(2, 1)
@@ -487,10 +483,3 @@ def _end_of(error: Exception, settings: dict[str, Any]) -> End:
         return End("it is no camera", True)
     reason = pyav.error_reason(error) if isinstance(error, FFmpegError) else str(error)
     return End(reason or type(error).__name__)
-
-
-def _end_with_parent(parent: int) -> None:
-    """End with whoever started this, though it may have ended while modules were imported."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(0)

@@ -12,10 +12,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from bgsub.errors import InputError, UsageError
@@ -113,13 +113,24 @@ class PacketRing:
         self._held: int | None = None
 
     def add(self, packet: StreamPacket) -> None:
-        """Take in a packet."""
+        """Take in a packet, and drop what is before the last key frame that is old enough."""
         with self._lock:
-            moved = replace(packet, time_s=self._base_s + packet.time_s)
+            moved = packet._replace(time_s=self._base_s + packet.time_s)
             self._packets.append((self._next, moved))
             self._next += 1
             self._bytes += len(packet.data)
-            self._trim()
+            while True:
+                keys = (each for each in islice(self._packets, 1, None) if each[1].is_key)
+                # Of a stream that has no second key frame nothing can be dropped but all.
+                serial, key = next(keys, (self._packets[-1][0], None))
+                is_held = self._held is not None and serial > self._held
+                is_needed = key is None or is_held or key.time_s > moved.time_s - self._keep_s
+                if is_needed and self._bytes <= _MOST_BYTES:
+                    return
+                while self._packets[0][0] < serial:
+                    self._bytes -= len(self._packets.popleft()[1].data)
+                if key is None:
+                    return
 
     def hold(self, serial: int | None) -> None:
         """Keep the packets from this one on until they are written; None for no longer."""
@@ -141,22 +152,6 @@ class PacketRing:
             first = self._packets[0][0] if self._packets else 0
             return list(islice(self._packets, max(0, serial - first), None))
 
-    def _trim(self) -> None:
-        """Drop what is before the last key frame that is old enough."""
-        oldest_s = self._packets[-1][1].time_s - self._keep_s
-        while True:
-            keys = (each for each in islice(self._packets, 1, None) if each[1].is_key)
-            # Of a stream that has no second key frame nothing can be dropped but all.
-            serial, key = next(keys, (self._packets[-1][0], None))
-            is_held = self._held is not None and serial > self._held
-            is_needed = key is None or is_held or key.time_s > oldest_s
-            if is_needed and self._bytes <= _MOST_BYTES:
-                return
-            while self._packets[0][0] < serial:
-                self._bytes -= len(self._packets.popleft()[1].data)
-            if key is None:
-                return
-
 
 PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 """Between tries to open a stream again; the last one from then on."""
@@ -168,8 +163,7 @@ _RING_SLACK_S = 15.0
 _ROOM = 5  # for frames that wait: more would only be older when their turn comes
 
 
-@dataclass(frozen=True)
-class Opened:
+class Opened(NamedTuple):
     """A stream has begun, or has changed."""
 
     header: Header
@@ -178,8 +172,7 @@ class Opened:
     ring: PacketRing  # of this connection
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(NamedTuple):
     """The connection is gone; `retry_s` is the pause before the next try, None for none."""
 
     reason: str

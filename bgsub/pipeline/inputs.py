@@ -285,7 +285,7 @@ class Stretch:
     def enter(self, source: FrameSource, footage: Footage, options: RunOptions) -> Borrowed | None:
         """Let a source begin to decode there, and open the film where frames around it are."""
         if self.entry is not None and isinstance(source, VideoFileSource):
-            source.enter(self.entry)
+            source.entry = self.entry
         places = [*self.before, *self.after]
         if not places:
             return None

@@ -59,8 +59,7 @@ def _unreadable(path: str | os.PathLike[str], reason: str) -> InputError:
     return InputError(f"{shown}: cannot be read ({reason.lower()}); check the path")
 
 
-PREFIX = ".bgsub-partial-"
-"""What temporary names begin with."""
+PREFIX = ".bgsub-partial-"  # what temporary names begin with
 
 # Another process is between a name and its lock for microseconds, and clears up for seconds.
 _PATIENCE_S = 5.0
@@ -186,17 +185,14 @@ def sync_all(paths: Sequence[Path]) -> None:
     Folders of pictures by one call for their file system: one for each of 2500 pictures took 20 s.
     """
     folders = [path for path in paths if path.is_dir()]
-    if folders:
-        _sync_file_system(folders[0])
     for path in paths:
         if path not in folders:
             sync(path)
-
-
-def _sync_file_system(folder: Path) -> None:
+    if not folders:
+        return
     try:
         syncfs = ctypes.CDLL(None, use_errno=True).syncfs
-        descriptor = os.open(folder, os.O_RDONLY)
+        descriptor = os.open(folders[0], os.O_RDONLY)
     except (AttributeError, OSError, TypeError):  # not Linux
         if hasattr(os, "sync"):
             os.sync()

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import av
 import numpy as np
 from av.audio.stream import AudioStream
-from av.container import InputContainer, OutputContainer
-from av.video.stream import VideoStream
+from av.container import InputContainer
 
 from bgsub.errors import InputError, OutputError
 from bgsub.video import pyav
@@ -23,15 +21,13 @@ from bgsub.video.film import VideoFileSource
 from bgsub.video.frames import Bytes, Frame, Layout
 from bgsub.video.pyav import seek, stamp_of
 
-_ENCODED = ("width", "height", "extradata")
-"""What parts of one video must have in common."""
+_ENCODED = ("width", "height", "extradata")  # what parts of one video must have in common
 
 _KEPT_SOUND = {"aac", "mp3", "ac3", "opus"}
 """Codecs of sound that mp4 players know; other sound is encoded anew."""
 
 
-@dataclass(frozen=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """Times of the first and last frame of an excerpt, and their number if it is known."""
 
     begin_s: float
@@ -43,59 +39,46 @@ def copy_excerpt(source: VideoFileSource, out: Path, start_s: float, end_s: floa
     """Copy the packets of a stretch and its sound, from the key frame before it on.
 
     Times count from the video's first frame. InputError if the container cannot hold the codec.
-    """
-    with source.opened() as (container, stream), av.open(str(out), "w") as target:
-        origin = stamp_of(next(pyav.pictures(container, stream))) or 0.0
-        seek(container, stream, origin + start_s)
-        sound = _sound_of(container)
-        try:
-            ours: dict[int, Any] = {stream.index: target.add_stream_from_template(stream)}
-            if sound is not None and sound.codec_context.name in _KEPT_SOUND:
-                ours[sound.index] = target.add_stream_from_template(sound)
-            begin, last = _copy(container, target, ours, stream, origin + end_s)
-        except (av.FFmpegError, ValueError) as error:
-            message = f"{source.name}: its {source.codec} cannot be copied into {out.suffix}"
-            raise InputError(f"{message}; use --mode encode") from error
-    return Excerpt(begin - origin, last - origin)
-
-
-def _copy(
-    container: InputContainer,
-    target: OutputContainer,
-    ours: dict[int, Any],
-    stream: VideoStream,
-    end: float,
-) -> tuple[float, float]:
-    """Copy packets until all pictures up to the end are complete; return the first and last time.
 
     Packets come in the order of decoding: a picture behind the end may be what the last ones before
     it are made of, and of those that follow it in this order all that are shown before it are kept.
     """
-    begin: float | None = None
-    last, latest = 0.0, end
-    chosen = [each for each in container.streams if each.index in ours]
-    for packet in pyav.demux(container, *chosen):
-        if packet.dts is None or packet.time_base is None:
-            continue
-        base, is_picture = float(packet.time_base), packet.stream.index == stream.index
-        stamp = (packet.dts if packet.pts is None else packet.pts) * base
-        if begin is None:
-            if not is_picture or not packet.is_keyframe:
-                continue
-            begin = last = stamp
-        if is_picture:
-            if packet.dts * base > end and stamp > latest:
-                break
-            latest = max(latest, stamp)
-        if stamp < begin or (stamp > end and not is_picture):
-            continue
-        last = max(last, stamp) if is_picture else last
-        shift = int(begin / base)
-        packet.pts = None if packet.pts is None else packet.pts - shift
-        packet.dts -= shift
-        packet.stream = ours[packet.stream.index]
-        target.mux(packet)
-    return begin or 0.0, last
+    with source.opened() as (container, stream), av.open(str(out), "w") as target:
+        origin = stamp_of(next(pyav.pictures(container, stream))) or 0.0
+        seek(container, stream, origin + start_s)
+        sound, end = _sound_of(container), origin + end_s
+        begin: float | None = None
+        last, latest = 0.0, end
+        try:
+            ours: dict[int, Any] = {stream.index: target.add_stream_from_template(stream)}
+            if sound is not None and sound.codec_context.name in _KEPT_SOUND:
+                ours[sound.index] = target.add_stream_from_template(sound)
+            chosen = [each for each in container.streams if each.index in ours]
+            for packet in pyav.demux(container, *chosen):
+                if packet.dts is None or packet.time_base is None:
+                    continue
+                base, is_picture = float(packet.time_base), packet.stream.index == stream.index
+                stamp = (packet.dts if packet.pts is None else packet.pts) * base
+                if begin is None:
+                    if not is_picture or not packet.is_keyframe:
+                        continue
+                    begin = last = stamp
+                if is_picture:
+                    if packet.dts * base > end and stamp > latest:
+                        break
+                    latest = max(latest, stamp)
+                if stamp < begin or (stamp > end and not is_picture):
+                    continue
+                last = max(last, stamp) if is_picture else last
+                shift = int(begin / base)
+                packet.pts = None if packet.pts is None else packet.pts - shift
+                packet.dts -= shift
+                packet.stream = ours[packet.stream.index]
+                target.mux(packet)
+        except (av.FFmpegError, ValueError) as error:
+            message = f"{source.name}: its {source.codec} cannot be copied into {out.suffix}"
+            raise InputError(f"{message}; use --mode encode") from error
+    return Excerpt((begin or 0.0) - origin, last - origin)
 
 
 def encode_excerpt(

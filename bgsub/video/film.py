@@ -14,7 +14,7 @@ from av.error import ArgumentError, FFmpegError
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from bgsub.errors import InputError
+from bgsub.errors import InputError, plural
 from bgsub.runtime.threads import available_cores
 from bgsub.video import damage, film_index, pyav
 from bgsub.video.base import BadPicture, FrameSource, Item, Options
@@ -33,7 +33,8 @@ class VideoFileSource(FrameSource):
     """The frames of a video file, decoded by FFmpeg.
 
     At the first sign of damage it is decoded anew on one thread (`bgsub.video.damage`), and what
-    follows comes from there. Raises InputError if nothing in the file can be decoded.
+    follows comes from there. Decoding may begin at an `entry`, of `FilmIndex.entry`: then frames
+    before that are not given. Raises InputError if nothing in the file can be decoded.
     """
 
     kind = "video"
@@ -44,7 +45,7 @@ class VideoFileSource(FrameSource):
             message = f"--fps has no effect on {self.name}, a video with times of its own"
             self._opening_warnings.append(message)
         self._file = path
-        self._entry: film_index.Entry | None = None
+        self.entry: film_index.Entry | None = None
         self._is_damaged = False
         self._plan_of_packets: film_index.DecodingPlan | None = None
         with self.opened() as (container, stream):
@@ -54,7 +55,7 @@ class VideoFileSource(FrameSource):
         self.input_frames, self.duration_s = header.frames, header.duration_s
         self.pixel_format = frame.format.name
         self._native_size = (frame.width, frame.height)
-        self._plan(self._native_size, *pyav.native_kind(frame), pyav.orientation(frame))
+        self._plan(self._native_size, *pyav.native(frame))
         self._maker = pyav.PictureMaker(self.layout)
         self._is_selective = (
             (options.selection.start is not None or options.selection.every is not None)
@@ -64,12 +65,18 @@ class VideoFileSource(FrameSource):
         has_sums = header.codec == "ffv1" and damage.has_checksums(packet)
         self._is_sound = damage.has_checksums if has_sums else lambda _: True
         self.unseen_damage = damage.unseen_damage(self.codec, has_sums=has_sums)
-        self._opening_warnings += header.blind_spots(self.unseen_damage)
+        if header.skipped:
+            self._opening_warnings.append(
+                f"the recorder left out {plural(header.skipped, 'frame')}: numbers count the "
+                "frames that are there, times are those of the recording"
+            )
+        if self.unseen_damage == "cannot be seen":
+            text = f"{self.codec} without checksums: damage to single pictures cannot be seen"
+            self._opening_warnings.append(text)
+        if header.format in film_index.WITHOUT_NUMBERS:
+            text = f"{header.format} does not tell when whole pictures are missing"
+            self._opening_warnings.append(f"{text}: numbers are unsure if the file is damaged")
         self._is_logged = self.unseen_damage != "may go unseen"
-
-    def enter(self, entry: film_index.Entry) -> None:
-        """Begin to decode at a key frame, of `FilmIndex.entry`; frames before it are not given."""
-        self._entry = entry
 
     @contextmanager
     def opened(self) -> Iterator[tuple[InputContainer, VideoStream]]:
@@ -93,10 +100,11 @@ class VideoFileSource(FrameSource):
                 raise InputError(f"{message}; convert it to H.264 or FFV1")
             yield container, stream
 
-    def to_frame(self, frame: VideoFrame, time_s: float) -> Frame | None:
-        """Turn a decoded frame into one whose number is not known, 0; None if it is bad."""
+    def to_frame(self, frame: VideoFrame, place: film_index.Place) -> Frame | None:
+        """Turn a decoded frame into that of a place; None if it is bad."""
         try:
-            return self._frame(self._item(0, frame, time_s))
+            item = self._item(place.number, frame, place.time_s)
+            return None if frame.is_corrupt else self._frame(item)
         except BadPicture:
             return None
 
@@ -108,10 +116,8 @@ class VideoFileSource(FrameSource):
         given = 0
         threads = self.options.threads or min(available_cores() + 1, _MAX_THREADS)
         while not self._is_damaged:
-            if self._is_selective and self._entry is None:
-                items = self._decode_selected(threads)
-            else:
-                items = self._decode(threads, notes)
+            is_selective = self._is_selective and self.entry is None
+            items = self._decode_selected(threads) if is_selective else self._decode(threads, notes)
             try:
                 for item in _held_back(items, threads + _LATE_ERRORS):
                     if item.number > given:
@@ -120,7 +126,7 @@ class VideoFileSource(FrameSource):
             except film_index.Unexpected:
                 self._is_selective = False
             except damage.Damaged:
-                self._is_damaged, self._entry = self._entry is None, None
+                self._is_damaged, self.entry = self.entry is None, None
             else:
                 return
         for item in self._decode(1, notes):
@@ -156,7 +162,7 @@ class VideoFileSource(FrameSource):
         What came before may depend on the number of threads, for a few frames. Once a film is known
         to be damaged, it is decoded from its beginning on one thread, and gives always the same.
         """
-        alone, entry, header = self._is_damaged, self._entry, self._header
+        alone, entry, header = self._is_damaged, self.entry, self._header
         tally = damage.Tally(self.codec)
         strict = True
         if alone:
@@ -176,8 +182,11 @@ class VideoFileSource(FrameSource):
             )
             try:
                 for found in findings:
-                    if entry is not None and not _is_behind(entry, found, numbering.number):
-                        continue
+                    if entry is not None and numbering.number < entry.number:
+                        if found.stamp_s is not None and found.stamp_s < entry.stamp_s:
+                            continue  # depends on a frame before the key frame
+                        if found.stamp_s != entry.stamp_s:
+                            raise damage.Damaged
                     first_sound = 1 if entry is None else entry.sound
                     if found.doubtful and not alone and numbering.number + 1 >= first_sound:
                         raise damage.Damaged
@@ -209,33 +218,20 @@ class VideoFileSource(FrameSource):
         return Item(number, time_s, partial(self._maker.make, frame))
 
 
-def _is_behind(entry: film_index.Entry, found: damage.Finding, number: int) -> bool:
-    """Return whether a frame is not before the entry; Damaged if another comes first."""
-    if number < entry.number:
-        if found.stamp_s is not None and found.stamp_s < entry.stamp_s:
-            return False  # depends on a frame before the key frame
-        if found.stamp_s != entry.stamp_s:
-            raise damage.Damaged
-    return True
-
-
 def _first_frame(
     container: InputContainer, stream: VideoStream, header: film_index.FilmHeader, name: str
 ) -> tuple[VideoFrame, bytes]:
     """Return the first frame that can be decoded, and the data of the first packet."""
     pyav.prepare(stream, threads=1, strict=False)
-    packets: list[bytes] = []
+    packets: dict[int, bytes] = {}
+    reason, tally = "", damage.Tally(header.codec)
 
-    def look_at(packet: bytes) -> bool:
-        if not packets:
-            packets.append(packet)
-        return True
+    def keep(packet: bytes) -> bool:
+        return bool(packets.setdefault(0, packet))
 
-    reason = ""
-    tally = damage.Tally(header.codec)
-    for found in damage.decode(container, stream, header, tally, is_sound=look_at, tolerant=True):
+    for found in damage.decode(container, stream, header, tally, is_sound=keep, tolerant=True):
         if found.frame is not None:
-            return found.frame, packets[0] if packets else b""
+            return found.frame, packets.get(0, b"")
         reason = reason or found.reason
     reason = reason or tally.broke_off
     message = f"{name}: no frame can be decoded{f' ({reason})' if reason else ''}"

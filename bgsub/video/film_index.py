@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -23,7 +23,6 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from bgsub.errors import plural
 from bgsub.video import pyav
 from bgsub.video.base import BadPicture, Item
 from bgsub.video.geometry import Picture
@@ -39,12 +38,12 @@ _TO_THE_LAST_FRAME = {"nut", "wtv"}
 _REORDERED = {"h264", "hevc", "mpeg4", "mpeg1video", "mpeg2video"}
 
 #: Formats of single pictures one after the other, in which nothing tells that some are missing.
-_WITHOUT_NUMBERS = {
+WITHOUT_NUMBERS = {
     *("h261", "h263", "h264", "hevc", "vvc", "mjpeg", "mpegvideo", "mpjpeg", "obu", "vc1"),
     *("dirac", "dnxhd", "cavsvideo", "gif", "m4v", "mxf", "mpeg", "roq", "swf"),
 }
 #: Formats without timestamps, with guessed ones, or meant to show each frame for its own time.
-_WITHOUT_STAMPS = (_WITHOUT_NUMBERS - {"m4v"}) | {
+_WITHOUT_STAMPS = (WITHOUT_NUMBERS - {"m4v"}) | {
     *("avi", "dv", "filmstrip", "rawvideo", "yuv4mpegpipe", "gxf", "amv"),
     *("image2pipe", "jpeg_pipe", "apng", "webp_anim", "webp", "png_pipe", "webp_pipe"),
 }
@@ -57,9 +56,8 @@ RESTART_S = 1.0
 #: A frame that comes later than so many steps leaves a gap.
 GAP_STEPS = 1.5
 
-_NEW_BEGINNINGS = {"h264": (0x1F, {5}, 4), "hevc": (0x7E, {19 << 1, 20 << 1}, 21)}
-"""Bits of a unit's first byte that say what it is, and which of them are IDR pictures; and where
-in a file's header it is said how long the lengths before units are."""
+_REFERENCES = 16
+"""Frames that a decoder keeps at most: those shown before a key frame may refer to them."""
 
 _MARGIN, _MARGIN_S = 64, 5.0
 """Frames and seconds behind the end of what is selected in which decoders may look."""
@@ -90,7 +88,18 @@ class FilmHeader:
         elif not duration_s and container.duration:
             duration_s, self.duration_is_exact = container.duration / av.time_base, is_alone
         if self.rate is not None and self.format == "avi":
-            self._count_by_index(self.rate, stream)
+            # The header counts frames that were left out, too, but for an index of far fewer: that
+            # is none, FFmpeg made it of what it read.
+            stamps = [pyav.seconds(one.timestamp, stream.time_base) for one in stream.index_entries]
+            times = [stamp or 0.0 for stamp in stamps]
+            if len(times) >= max(2.0, self.announced / 2):
+                self.announced = len(times)
+                beats = np.rint(np.diff(times) * float(self.rate)).astype(int)
+                beat = int(np.sort(beats)[len(beats) // 2])
+                if beat > 1 and (beats == beat).mean() >= 0.9:
+                    self.rate /= beat
+                else:
+                    self.skipped = max(0, int(beats.sum()) - len(beats))
         frames = self.announced or None
         if self.rate is not None:
             if duration_s is not None and self.format in _TO_THE_LAST_FRAME:
@@ -101,42 +110,10 @@ class FilmHeader:
                 duration_s = float(frames / self.rate)
         self.frames, self.duration_s = frames, duration_s
 
-    def _count_by_index(self, rate: Fraction, stream: VideoStream) -> None:
-        """Count an avi's frames by its index: its header counts those that were left out, too.
-
-        An index of far fewer packets than the header has is none: FFmpeg made it of what it read.
-        """
-        stamps = [pyav.seconds(one.timestamp, stream.time_base) for one in stream.index_entries]
-        times = [stamp or 0.0 for stamp in stamps]
-        if len(times) < 2 or 2 * len(times) < self.announced:
-            return
-        beats = np.rint(np.diff(times) * float(rate)).astype(int)
-        self.announced = len(times)
-        beat = int(np.sort(beats)[len(beats) // 2])
-        if beat > 1 and (beats == beat).mean() >= 0.9:
-            self.rate = rate / beat
-        else:
-            self.skipped = max(0, int(beats.sum()) - len(beats))
-
     @property
     def step_s(self) -> float | None:
         """Seconds between two frames, where timestamps tell that some are missing."""
         return float(1 / self.rate) if self.rate and self.format not in _WITHOUT_STAMPS else None
-
-    def blind_spots(self, unseen: str) -> list[str]:
-        """Return what numbers and frames of the film do not tell; `unseen` is of its codec."""
-        notes = []
-        if self.skipped:
-            notes.append(
-                f"the recorder left out {plural(self.skipped, 'frame')}: numbers count the frames "
-                "that are there, times are those of the recording"
-            )
-        if unseen == "cannot be seen":
-            notes.append(f"{self.codec} without checksums: damage to single pictures {unseen}")
-        if self.format in _WITHOUT_NUMBERS:
-            text = f"{self.format} does not tell when whole pictures are missing"
-            notes.append(f"{text}: numbers are unsure if the file is damaged")
-        return notes
 
     def falls_short(self, packets: int, end_s: float) -> bool:
         """Return whether clearly less was found, up to `end_s`, than is announced."""
@@ -242,15 +219,15 @@ class FilmIndex:
     """The packets of a video, each of which is one frame.
 
     `stamps` are those of the frames in units of `base`, increasing. Of each packet in the file's
-    order, `ranks` says its place among the frames, from 0, `is_key` whether it depends on no other,
-    and `begins_anew` whether nothing from it on depends on one before.
+    order, `ranks` says its place among the frames, from 0, `is_key` whether it depends on no other.
+    What follows a key frame may depend on what was before it, unless each frame `stands_alone`.
     """
 
     stamps: NDArray[np.int64]
     base: Fraction
     ranks: NDArray[np.intp]
     is_key: NDArray[np.bool_]
-    begins_anew: NDArray[np.bool_]
+    stands_alone: bool
     is_partial: bool = False
 
     @cached_property
@@ -299,17 +276,16 @@ class FilmIndex:
 
     def needed(self, is_wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which packets, in the file's order, are to be decoded for wanted frames."""
-        is_wanted, in_file = is_wanted[self.ranks], self.stamps[self.ranks]
-        needed = np.zeros(len(is_wanted), dtype=np.bool_)
-        starts = np.flatnonzero(self.begins_anew)
-        for start, stop in zip(starts, [*starts[1:], len(is_wanted)], strict=True):
-            places = np.flatnonzero(is_wanted[start:stop])
-            if len(places):
-                needed[start : start + places[-1] + 1] = True
-            if in_file[start:stop].min() < in_file[start]:
-                # It shows something before its beginning, which may refer to what was before.
-                return np.ones_like(needed)
-        return needed
+        wanted = np.flatnonzero(is_wanted[self.ranks])
+        keys = np.union1d([0], np.flatnonzero(self.is_key))
+        first = np.searchsorted(keys, wanted, side="right") - 1
+        if not self.stands_alone:
+            kept = np.searchsorted(keys, keys[first] - _REFERENCES, side="right") - 1
+            first = np.maximum(np.minimum(first - 1, kept), 0)
+        begins = np.zeros(len(is_wanted) + 1, dtype=np.int64)
+        np.add.at(begins, keys[first], 1)
+        np.add.at(begins, wanted + 1, -1)
+        return np.asarray(np.cumsum(begins[:-1]) > 0)
 
 
 def index_packets(
@@ -331,7 +307,7 @@ def index_packets(
         return f"{form} has no time stamps of frames"
     if codec in pyav.HIDDEN_PACKETS:
         return f"{codec} has packets that are not to be seen"
-    stamps, keys, begins, is_partial = array("q"), bytearray(), bytearray(), False
+    stamps, keys, is_partial = array("q"), bytearray(), False
     last_decoded: int | None = None
     try:
         for packet in pyav.demux(container, stream):
@@ -347,7 +323,6 @@ def index_packets(
             last_decoded = decoded
             stamps.append(packet.pts)
             keys.append(packet.is_keyframe)
-            begins.append(not begins or _begins_anew(packet, stream))
             time_s = float((packet.pts - stamps[0]) * base)
             if until is not None and until.is_past(len(stamps) - _MARGIN, time_s - _MARGIN_S):
                 is_partial = True
@@ -361,7 +336,7 @@ def index_packets(
         base,
         np.argsort(order, kind="stable"),
         np.array(keys, dtype=np.bool_),
-        np.array(begins, dtype=np.bool_),
+        stream.codec_context.codec.intra_only or codec == "ffv1",
         is_partial,
     )
     return _doubt(index, step_s) or index
@@ -391,34 +366,6 @@ def _doubt(index: FilmIndex, step_s: float | None) -> str:
 def _seconds(stamps: NDArray[np.int64], base: Fraction) -> NDArray[np.float64]:
     """Turn time stamps into seconds, rounded as `pyav.seconds` does."""
     return np.asarray(stamps * base.numerator / base.denominator)
-
-
-def _begins_anew(packet: Packet[VideoStream], stream: VideoStream) -> bool:
-    """Return whether nothing from this packet on refers to anything before it."""
-    context = stream.codec_context
-    if context.codec.intra_only or context.name == "ffv1":
-        return bool(packet.is_keyframe)
-    if context.name not in _NEW_BEGINNINGS or not packet.is_keyframe:
-        return False
-    bits, beginnings, place = _NEW_BEGINNINGS[context.name]
-    header = context.extradata or b""
-    size = (header[place] & 3) + 1 if len(header) > place and header[0] == 1 else 0
-    return any(first & bits in beginnings for first in _units(bytes(packet), size))
-
-
-def _units(data: bytes, size: int) -> Iterator[int]:
-    """Yield the first byte of each unit of a packet, behind its length of `size` bytes.
-
-    Streams have no lengths, but 0 0 1 before each unit: there `size` is 0.
-    """
-    place = 0
-    while size and place + size < len(data):
-        yield data[place + size]
-        place += size + int.from_bytes(data[place : place + size])
-    place = -1 if size else data.find(b"\0\0\1")
-    while 0 <= place < len(data) - 3:
-        yield data[place + 3]
-        place = data.find(b"\0\0\1", place + 3)
 
 
 class Unexpected(Exception):  # noqa: N818 - the film is then read in another way

@@ -27,7 +27,7 @@ _LUMA_WEIGHTS: dict[str, tuple[float, float]] = {
 
 
 @cache
-def _to_bgr_matrix(matrix: str) -> NDArray[np.float64]:
+def to_bgr_matrix(matrix: str) -> NDArray[np.float64]:
     """Return the affine 3×4 map from full-range (Y, U, V) to (B, G, R)."""
     red, blue = _LUMA_WEIGHTS[matrix]
     green = 1 - red - blue
@@ -80,11 +80,6 @@ class Layout:
         """Whether frames in this layout carry colours."""
         return self.kind != "gray"
 
-    @property
-    def chroma_to_bgr(self) -> NDArray[np.float64]:
-        """What full-range U and V add to blue, green and red, shape (3, 2)."""
-        return _to_bgr_matrix(self.matrix)[:, 1:3]
-
     def luma(self, vector: Bytes) -> Bytes:
         """Return the luma plane of a frame, an (h, w) view."""
         return vector[: self.pixels].reshape(self.height, self.width)
@@ -126,7 +121,7 @@ class Layout:
         if self.kind == "bgr":
             self.planes(vector)[1][...] = image
         if self.kind == "yuv420" or self.with_chroma:
-            forward = _to_bgr_matrix(self.matrix)
+            forward = to_bgr_matrix(self.matrix)
             inverse = np.linalg.inv(forward[:, :3])
             backward = np.column_stack([inverse, -inverse @ forward[:, 3]])
             yuv = np.asarray(cv2.transform(image, backward), dtype=np.uint8)
@@ -157,7 +152,7 @@ class Layout:
         if self.matrix == "bt601":  # OpenCV's YCrCb is full-range BT.601, and much faster
             bgr = cv2.cvtColor(cv2.merge([luma, v_full, u_full]), cv2.COLOR_YCrCb2BGR)
         else:
-            bgr = cv2.transform(cv2.merge([luma, u_full, v_full]), _to_bgr_matrix(self.matrix))
+            bgr = cv2.transform(cv2.merge([luma, u_full, v_full]), to_bgr_matrix(self.matrix))
         return bgr.astype(np.uint8, copy=False)
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import cv2
 import numpy as np
@@ -27,8 +27,7 @@ _LUMA_RANGE = (255 / 219, -16 * 255 / 219)
 _CHROMA_RANGE = (255 / 224, 128 - 128 * 255 / 224 + 1e-3)
 
 
-@dataclass(frozen=True, eq=False)
-class Picture:
+class Picture(NamedTuple):
     """A picture as it was decoded, its planes possibly views of the decoder's memory.
 
     ``(Y,)``; ``(Y, U, V)`` with U and V at half the size, rounded up; or ``(BGR,)``, beside which
@@ -42,8 +41,7 @@ class Picture:
     own_chroma: tuple[Bytes, ...] = ()
 
 
-@dataclass(frozen=True)
-class Orientation:
+class Orientation(NamedTuple):
     """How a picture is to be turned for viewing: transposed first, then mirrored."""
 
     transpose: bool = False
@@ -110,17 +108,6 @@ class Geometry:
         """Width and height of the turned picture."""
         return self.orientation.size(self.native_size)
 
-    @property
-    def keeps_chroma_aligned(self) -> bool:
-        """Whether planes at half size can be treated apart without moving against the luma."""
-        if self.orientation != Orientation() and any(side % 2 for side in self.native_size):
-            return False
-        region = self.region
-        if region.x % 2 or region.y % 2:
-            return False
-        sides = (region.width, region.height, *self.size)
-        return self.size == (region.width, region.height) or not any(side % 2 for side in sides)
-
     def layout(
         self,
         kind: LayoutKind,
@@ -131,8 +118,13 @@ class Geometry:
         with_chroma: bool = False,
     ) -> Layout:
         """Choose the layout for pictures that come in `kind`."""
-        width, height = self.size
-        planes = kind == "yuv420" and self.keeps_chroma_aligned
+        (width, height), region = self.size, self.region
+        # Planes at half size must not be moved against the luma by what is done to each.
+        even = () if self.orientation == Orientation() else self.native_size
+        if self.size != (region.width, region.height):
+            even = (*even, region.width, region.height, *self.size)
+        is_aligned = not any(side % 2 for side in (region.x, region.y, *even))
+        planes = kind == "yuv420" and is_aligned
         chosen: LayoutKind = kind
         if color == "gray":
             chosen = "gray"
@@ -202,8 +194,7 @@ def _expand(plane: Bytes, expansion: tuple[float, float], out: Bytes | None = No
 LEVEL = 128
 
 
-@dataclass(frozen=True, eq=False)
-class MaskImage:
+class MaskImage(NamedTuple):
     """A picture of an input's size, white from 128 on; `what` it is stands in errors."""
 
     levels: Bytes

@@ -5,19 +5,16 @@ from __future__ import annotations
 import io
 import logging
 import math
-import mmap
 import os
 import re
-import struct
 import tempfile
 import threading
 import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -109,8 +106,7 @@ def libraries_quiet() -> Iterator[list[bytes]]:
             os.write(_STDERR, _LIBRARIES.sub(b"", said))
 
 
-@dataclass(frozen=True)
-class ImageHeader:
+class ImageHeader(NamedTuple):
     """What an image is: its format in lower case, shape after rotation, uint8 or uint16, pages."""
 
     format: str
@@ -155,29 +151,25 @@ def read_header(source: Path | bytes) -> ImageHeader:
         header = TiffPages(source).header(0)
     else:
         with _as_damage(), _open_by_pillow(source) as picture:
-            header = _header_of(picture)
+            mode, (width, height) = picture.mode, picture.size
+            kind = {"PPM": "pnm", "MPO": "jpeg"}.get(picture.format, picture.format.lower())
+            stored = picture.tile[0][-1] if picture.tile else ""
+            is_deep = mode.startswith("I") or ";16" in str(stored)
+            if kind == "pnm" and isinstance(stored, tuple):  # (mode, largest value)
+                is_deep |= stored[1] > 255
+            pages = getattr(picture, "n_frames", 1) if kind in {"png", "webp"} else 1
+            turned = "exif" in picture.info and picture.getexif().get(_ORIENTATION, 1) >= 5
+            shape = (width, height) if turned else (height, width)
+            is_grey = mode in {"1", "L"} or mode.startswith("I")
+            if kind == "bmp" and mode == "P":  # OpenCV makes grey of a palette of greys
+                colors = np.reshape(picture.getpalette(), (-1, 3))
+                is_grey = bool((colors == colors[:, :1]).all())
+        dtype = np.dtype(np.uint16 if is_deep and pages == 1 else np.uint8)
+        header = ImageHeader(kind, shape if is_grey else (*shape, 3), dtype, pages)
     if math.prod(header.shape[:2]) > _MOST_PIXELS:
         size = f"{header.shape[1]}×{header.shape[0]}"
         raise ImageError(f"the file says that it is {size} pixels, too large a picture")
     return header
-
-
-def _header_of(picture: Any) -> ImageHeader:
-    mode, (width, height) = picture.mode, picture.size
-    kind = {"PPM": "pnm", "MPO": "jpeg"}.get(picture.format, picture.format.lower())
-    stored = picture.tile[0][-1] if picture.tile else ""
-    is_deep = mode.startswith("I") or ";16" in str(stored)
-    if kind == "pnm" and isinstance(stored, tuple):  # (mode, largest value)
-        is_deep |= stored[1] > 255
-    pages = getattr(picture, "n_frames", 1) if kind in {"png", "webp"} else 1
-    turned = "exif" in picture.info and picture.getexif().get(_ORIENTATION, 1) >= 5
-    shape = (width, height) if turned else (height, width)
-    is_grey = mode in {"1", "L"} or mode.startswith("I")
-    if kind == "bmp" and mode == "P":  # OpenCV makes grey of a palette of greys
-        colors = np.reshape(picture.getpalette(), (-1, 3))
-        is_grey = bool((colors == colors[:, :1]).all())
-    dtype = np.dtype(np.uint16 if is_deep and pages == 1 else np.uint8)
-    return ImageHeader(kind, shape if is_grey else (*shape, 3), dtype, pages)
 
 
 def count_pages(path: Path) -> int:
@@ -201,12 +193,17 @@ def decode_image(data: bytes) -> Image:
         if header.format == "png":
             with _open_by_pillow(data) as picture:
                 picture.verify()  # checksums: decoders leave those of the pixels alone
-        return _by_opencv(np.frombuffer(data, np.uint8), header)
+        return _by_opencv(data, header)
 
 
-def _by_opencv(data: NDArray[np.uint8], header: ImageHeader) -> Image:
+def _by_opencv(source: Path | bytes, header: ImageHeader, page: int = 0) -> Image:
     with libraries_quiet() as said:
-        image: NDArray[Any] | None = cv2.imdecode(data, _AS_STORED)
+        if isinstance(source, Path):
+            _, pages = cv2.imreadmulti(str(source), page, 1, flags=_AS_STORED)
+        else:
+            data, only = np.frombuffer(source, np.uint8), (page, page + 1)
+            _, pages = cv2.imdecodemulti(data, _AS_STORED, range=only)
+    image: NDArray[Any] | None = pages[0] if pages else None
     is_torn = any(_TELLS_DAMAGE.match(line) for line in said)
     if is_torn or image is None or image.shape != header.shape:
         raise ImageError("the file is cut off or damaged")
@@ -219,18 +216,14 @@ class TiffPages:
     def __init__(self, source: Path | bytes) -> None:
         import tifffile
 
-        self._source: Any = source
         self._given = source
         self._pillow: Any = None
         self._tiff: Any  # its pages may be of a kind without tags, but those by index are not
         with _as_damage():
-            if isinstance(source, bytes):
-                self._tiff = tifffile.TiffFile(io.BytesIO(source))
-            else:
-                with source.open("rb") as file:
-                    self._source = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                weakref.finalize(self, self._source.close)  # tifffile's cycles would hold it
-                self._tiff = tifffile.TiffFile(self._source)
+            self._tiff = tifffile.TiffFile(
+                io.BytesIO(source) if isinstance(source, bytes) else source
+            )
+        weakref.finalize(self, self._tiff.close)  # cycles in it would hold the file
 
     def header(self, page: int) -> ImageHeader:
         """Read what a page is, without its pixels."""
@@ -254,11 +247,9 @@ class TiffPages:
         with _as_damage():
             image = self._by_tifffile(page, header)
             if image is None and len(header.shape) == 3 and header.dtype == np.uint16:
-                image = _by_opencv(self._as_first(page), header)
+                image = _by_opencv(self._given, header, page)
             elif image is None:
                 image = self._by_pillow(page, header)
-        if isinstance(self._source, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-            self._source.madvise(mmap.MADV_DONTNEED)  # what was read counts as memory until then
         return image
 
     def _by_tifffile(self, page: int, header: ImageHeader) -> Image | None:
@@ -284,18 +275,6 @@ class TiffPages:
             return np.ascontiguousarray(image if image.ndim == 2 else image[..., 0], header.dtype)
         colors = np.ascontiguousarray(image[..., :3], header.dtype)
         return cv2.cvtColor(colors, cv2.COLOR_RGB2BGR).astype(header.dtype, copy=False)
-
-    def _as_first(self, page: int) -> NDArray[np.uint8]:
-        """Return the file as if it began with a page: OpenCV decodes all that come before one."""
-        copy: Any
-        if isinstance(self._given, bytes):
-            copy = bytearray(self._given)
-        else:  # of a mapping, the system copies what is written to
-            with self._given.open("rb") as file:
-                copy = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        place, form = (8, "Q") if self._tiff.is_bigtiff else (4, "I")
-        struct.pack_into(self._tiff.byteorder + form, copy, place, self._tiff.pages[page].offset)
-        return np.frombuffer(copy, np.uint8)
 
     def _by_pillow(self, page: int, header: ImageHeader) -> Image:
         """Decode a page of any kind, as it is to be seen; Pillow shortens colours of 16 bits."""

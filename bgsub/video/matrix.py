@@ -73,7 +73,17 @@ class FrameMatrix:
         chunk, row = divmod(len(self), self.chunk_rows)
         if chunk == len(self._chunks):
             self.release()
-            self._chunks.append(self._new_chunk(chunk))
+            shape = (self.chunk_rows, self.layout.size)
+            if self._file is None:
+                self._chunks.append(np.empty(shape, dtype=np.uint8))
+            else:
+                length, unit = self.chunk_rows * self.layout.size, mmap.ALLOCATIONGRANULARITY
+                # At multiples of what a mapping may begin at, so that each is mapped alone.
+                begin = chunk * -(-length // unit) * unit
+                with writing(self._named, _ADVICE):
+                    _reserve(self._file, begin, length)
+                    mapped = np.memmap(self._file, np.uint8, "r+", offset=begin, shape=shape)
+                self._chunks.append(mapped)
         place: Bytes = self._chunks[chunk][row]
         return place
 
@@ -115,17 +125,6 @@ class FrameMatrix:
         self._numbers.clear()
         if self._file is not None:
             self._file.close()
-
-    def _new_chunk(self, index: int) -> Bytes:
-        shape = (self.chunk_rows, self.layout.size)
-        if self._file is None:
-            return np.empty(shape, dtype=np.uint8)
-        length = self.chunk_rows * self.layout.size
-        # Chunks begin at multiples of what a mapping may begin at, so that each is mapped alone.
-        stride = -(-length // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        with writing(self._named, _ADVICE):
-            _reserve(self._file, index * stride, length)
-            return np.memmap(self._file, np.uint8, "r+", offset=index * stride, shape=shape)
 
 
 def _release(chunk: Bytes) -> None:

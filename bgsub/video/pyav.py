@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import Any, cast
 
@@ -177,24 +177,16 @@ def seek(container: InputContainer, stream: VideoStream, stamp_s: float) -> None
     container.seek(max(target - back, min(start, target)), stream=stream)
 
 
-def native_kind(frame: VideoFrame) -> tuple[LayoutKind, Matrix]:
-    """Return the layout closest to a frame's format, and its standard, BT.601 if it has none."""
-    name = frame.format.name
-    matrix: Matrix = "bt709" if frame.colorspace == _BT709 else "bt601"
-    if _GRAY.match(name):
-        return "gray", matrix
-    return "yuv420" if _YUV420.fullmatch(name) else "bgr", matrix
-
-
-def orientation(frame: VideoFrame) -> Orientation:
-    """Read FFmpeg's display matrix, by which the frame is turned for viewing."""
-    try:
+def native(frame: VideoFrame) -> tuple[LayoutKind, Matrix, Orientation]:
+    """Return the closest layout, the standard (BT.601 if it has none), and how a frame is shown."""
+    name, turn = frame.format.name, Orientation()
+    kind: LayoutKind = "yuv420" if _YUV420.fullmatch(name) else "bgr"
+    with suppress(KeyError, ValueError):  # PyAV 18 raises where a kind of side data is new to it
         side_data = cast("Mapping[SideDataType, Any]", frame.side_data)
-        data = side_data[SideDataType.DISPLAYMATRIX]
-    except (KeyError, ValueError):  # PyAV 18 raises where a kind of side data is new to it
-        return Orientation()
-    numbers: list[int] = np.frombuffer(memoryview(data), dtype=np.int32).tolist()
-    return Orientation.from_display_matrix(numbers)
+        matrix = np.frombuffer(memoryview(side_data[SideDataType.DISPLAYMATRIX]), np.int32)
+        turn = Orientation.from_display_matrix(matrix.tolist())
+    standard: Matrix = "bt709" if frame.colorspace == _BT709 else "bt601"
+    return "gray" if _GRAY.match(name) else kind, standard, turn
 
 
 class PictureMaker:
@@ -214,8 +206,15 @@ class PictureMaker:
         name, kind = frame.format.name, self._layout.kind
         is_420 = _YUV420.fullmatch(name) is not None
         try:
+            is_limited = frame.color_range == _LIMITED_RANGE
+            if match := _DEEP_GRAY.fullmatch(name):
+                deep = _plane(frame, 0, 2).view("<u2" if match[2] == "le" else ">u2")
+                grey = (deep >> (int(match[1]) - 8)).astype(np.uint8)
+                return Picture((grey,), is_limited)
             if _GRAY.match(name):
-                return Picture((self._gray(frame),), frame.color_range == _LIMITED_RANGE)
+                if name != "gray":
+                    frame = self._reformatter.reformat(frame, format="gray")
+                return Picture((_plane(frame, 0),), is_limited)
             limited = frame.color_range != _FULL_RANGE and not name.startswith("yuvj")
             if kind == "yuv420" and is_420:
                 return Picture((_plane(frame, 0), _plane(frame, 1), _plane(frame, 2)), limited)
@@ -231,15 +230,6 @@ class PictureMaker:
             return Picture((bgr,), limited and luma is not None, luma, chroma)
         except (FFmpegError, ValueError) as error:
             raise BadPicture(f"frames of the format {name} cannot be converted") from error
-
-    def _gray(self, frame: VideoFrame) -> Bytes:
-        name = frame.format.name
-        if match := _DEEP_GRAY.fullmatch(name):
-            values = _plane(frame, 0, 2).view("<u2" if match[2] == "le" else ">u2")
-            return (values >> (int(match[1]) - 8)).astype(np.uint8)
-        return _plane(
-            frame if name == "gray" else self._reformatter.reformat(frame, format="gray"), 0
-        )
 
 
 def _plane(frame: VideoFrame, index: int, item: int = 1) -> Bytes:

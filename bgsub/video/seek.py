@@ -1,10 +1,11 @@
-"""Decode single frames, stretches and key frames of an input, by seeking where that is exact."""
+"""Decode single frames and key frames of an input, by seeking where that is exact."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Sequence
-from itertools import islice, pairwise
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 
 import numpy as np
 from av.error import FFmpegError
@@ -17,49 +18,9 @@ from bgsub.video.film_index import FilmIndex, Place, index_packets
 from bgsub.video.frames import Frame
 from bgsub.video.selection import sample_rows
 
-_CHECKED = 48
-"""Frames at the beginning that are decoded to see whether an index is right."""
+_CHECKED = 48  # frames at the beginning that are decoded to see whether an index is right
 
-_FEW = 20
-"""Key frames below which they say too little of a film, and all of it is decoded."""
-
-
-def can_seek(source: VideoFileSource) -> bool:
-    """Return whether a time leads to the same frame as reading from the beginning does."""
-    with source.opened() as (container, _):
-        if container.format.name == "avi":  # which tells frames apart by their order alone
-            return False
-    first = _first_stamps(source, 8)
-    stamps = [stamp for stamp in first if stamp is not None]
-    return len(stamps) == len(first) > 1 and all(one < two for one, two in pairwise(stamps))
-
-
-def _first_stamps(source: VideoFileSource, count: int) -> list[float | None]:
-    """Return the timestamps of the first frames that come out of a decoder."""
-    with source.opened() as (container, stream):
-        try:
-            return [pyav.stamp_of(p) for p in islice(pyav.pictures(container, stream), count)]
-        except FFmpegError:
-            return []
-
-
-def frames_between(
-    source: VideoFileSource, start_s: float, end_s: float
-) -> Generator[Frame, None, None]:
-    """Decode from one time to another, where `can_seek` is true; frames have the number 0."""
-    with source.opened() as (container, stream):
-        origin = pyav.stamp_of(next(pyav.pictures(container, stream))) or 0.0
-        half = 0.5 / float(source.rate or 25)
-        pyav.seek(container, stream, origin + start_s)
-        for picture in pyav.pictures(container, stream):
-            stamp = pyav.stamp_of(picture)
-            if stamp is None or picture.is_corrupt or stamp - origin < start_s - half:
-                continue
-            if stamp - origin > end_s + half:
-                return
-            frame = source.to_frame(picture, round(stamp - origin, 9))
-            if frame is not None:
-                yield frame
+_FEW = 20  # key frames below which they say too little of a film, and all of it is decoded
 
 
 def index_film(source: VideoFileSource) -> FilmIndex | str:
@@ -68,8 +29,11 @@ def index_film(source: VideoFileSource) -> FilmIndex | str:
         index = index_packets(container, stream)
     if isinstance(index, FilmIndex):
         announced = list(index.stamps_s[:_CHECKED])
-        if _first_stamps(source, len(announced)) != announced:
-            return "its packets are not one frame each"
+        with source.opened() as (container, stream), suppress(FFmpegError):
+            decoded = islice(pyav.pictures(container, stream), len(announced))
+            if [pyav.stamp_of(picture) for picture in decoded] == announced:
+                return index
+        return "its packets are not one frame each"
     return index
 
 
@@ -110,9 +74,8 @@ def _sought(source: VideoFileSource, places: Sequence[Place]) -> Iterator[Frame]
                 if found is None or found < place.stamp_s:
                     continue
                 here_s = found
-                frame = source.to_frame(picture, place.time_s) if found == place.stamp_s else None
-                if frame is not None:
-                    yield Frame(place.number, place.time_s, frame.data, frame.layout)
+                if found == place.stamp_s and (frame := source.to_frame(picture, place)):
+                    yield frame
                 break
 
 
@@ -158,10 +121,9 @@ def _key_frames(source: VideoFileSource, count: int) -> list[Frame]:
                 picture = next(pyav.pictures(container, stream), None)
             except FFmpegError:
                 break
-            if picture is None or picture.pts in seen or picture.is_corrupt:
+            if picture is None or picture.pts in seen:
                 continue
             seen.add(picture.pts)
-            frame = source.to_frame(picture, float(picture.time or 0.0))
-            if frame is not None:
+            if frame := source.to_frame(picture, Place(0, float(picture.time or 0.0))):
                 found.append(frame)
     return found

@@ -441,7 +441,6 @@ class VideoSink(FrameSink):
         self._clock = FrameClock(rate, kind)
         self._form: tuple[Pixels, int, int] | None = None
         self._container: OutputContainer | None = None
-        self._stream: VideoStream | None = None
         self._held: VideoFrame | None = None
         with writing_to(path):  # FFmpeg opens the file at the first packet: too late to hear of it
             path.open("wb").close()
@@ -454,7 +453,7 @@ class VideoSink(FrameSink):
             message = f"{self.path}: expected frames like the first, {self._form}, not {form}"
             raise ValueError(message)
         picture = (_h264_frame if self._kind == "mp4" else _ffv1_frame)(pixels, planes)
-        if self._stream is None:
+        if self._container is None:
             self.padded = (picture.height, picture.width) != form[1:]
             self._container = open_container(self.path, self._kind, title=self.name)
             try:
@@ -499,12 +498,10 @@ class VideoSink(FrameSink):
         elif is_h264:  # a picture's own colours are sRGB's; only our conversion to YUV is BT.601
             codec.colorspace = _SMPTE170M
             codec.color_primaries = codec.color_trc = _BT709
-        self._stream = stream
 
     def _encode(self, picture: VideoFrame | None) -> None:
-        container = cast("OutputContainer", self._container)
-        for packet in cast("VideoStream", self._stream).encode(picture):
-            container.mux(packet)
+        if self._container is not None:
+            self._container.mux(self._container.streams.video[0].encode(picture))
 
     def _finish(self) -> None:
         if self._held is not None:
@@ -514,7 +511,8 @@ class VideoSink(FrameSink):
             self._encode(self._held)
             self._held = None
         self._encode(None)
-        cast("OutputContainer", self._container).close()
+        if self._container is not None:
+            self._container.close()
         self._container = None
         check_count(self.path, count_frames(self.path), self.count)
 

@@ -23,7 +23,7 @@ from bgsub.video import images as pictures
 from bgsub.video.arrays import ARRAY_SUFFIXES, ArraySource, is_zarr, open_array, open_zarr
 from bgsub.video.base import BadFrame, FrameSource, IndexedSource, Item, OnBadFrame, Options
 from bgsub.video.geometry import ColorMode, MaskImage, Picture
-from bgsub.video.images import ImageError, ImageHeader, is_image_name
+from bgsub.video.images import ImageError, is_image_name
 from bgsub.video.selection import Position, Region, Selection, parse_rate, parse_region
 
 __all__ = ["BadFrame", "Footage", "FrameSource", "open_source"]
@@ -149,9 +149,17 @@ def listed_images(given: str) -> list[Path]:
         return [] if is_zarr(path) else list_directory(path)
     if path.exists():
         return []
-    if is_printf(path.name):
-        return list_printf(path)
-    return list_glob(given) if glob.has_magic(given) else []
+    parts = _PRINTF.split(path.name.replace("%%", "\0"))
+    if len(parts) == 2 and "%" not in "".join(parts):  # one number, to be counted through
+        return _counted(path, *parts)
+    if not glob.has_magic(given):
+        return []
+    matches = [Path(name) for name in glob.glob(given, recursive=True)]  # noqa: PTH207 - absolute ones too
+    files = [file for file in matches if _is_visible_image(file)]
+    if not files:
+        what = "no image matches" if matches else "nothing matches"
+        raise InputError(f"{given}: {what} this pattern; check the folder and the pattern")
+    return _in_natural_order(files)
 
 
 def _open_path(given: str, options: Options) -> FrameSource:
@@ -164,7 +172,13 @@ def _open_path(given: str, options: Options) -> FrameSource:
         raise InputError(f"{given}: no such file or folder; check the path")
     if path.is_dir():
         return open_zarr(path, name, given, options)
-    _check_readable(path)
+    try:
+        with path.open("rb") as file:
+            is_empty = not file.read(1)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if is_empty:
+        raise InputError(f"{path}: is empty (0 bytes); get a new copy of the file")
     if path.suffix.lower() in ARRAY_SUFFIXES:
         return open_array(path, name, given, options)
     if is_image_name(path):
@@ -181,15 +195,9 @@ def _open_path(given: str, options: Options) -> FrameSource:
     return VideoFileSource(path, options)
 
 
-def _check_readable(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            is_empty = not file.read(1)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise InputError(f"{path}: cannot be read ({reason}); check its permissions") from error
-    if is_empty:
-        raise InputError(f"{path}: is empty (0 bytes); get a new copy of the file")
+def _unreadable(name: object, error: OSError) -> InputError:
+    reason = (error.strerror or str(error)).lower()
+    return InputError(f"{name}: cannot be read ({reason}); check its permissions")
 
 
 def _one_of(value: Any, allowed: tuple[Any, ...], name: str) -> Any:
@@ -198,7 +206,7 @@ def _one_of(value: Any, allowed: tuple[Any, ...], name: str) -> Any:
     return value
 
 
-def in_natural_order(paths: Iterable[Path]) -> list[Path]:
+def _in_natural_order(paths: Iterable[Path]) -> list[Path]:
     """Sort files by folder and name as people count, frame2 before frame10, on every system."""
 
     def key(path: Path) -> tuple[list[tuple[int, int, str]], str]:
@@ -218,8 +226,7 @@ def list_directory(folder: Path) -> list[Path]:
         files = [file for file in folder.iterdir() if _is_visible_image(file)]
         is_result = (folder / "run.json").is_file() and {file.name for file in files} <= _PLOTS
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"{folder}: cannot be read ({reason}); check its permissions") from error
+        raise _unreadable(folder, error) from error
     if is_result:
         message = f"{folder}: holds results of bgsub, and no frames"
         raise InputError(f"{message}; give the footage, or a video of these by its name")
@@ -233,18 +240,11 @@ def list_directory(folder: Path) -> list[Path]:
             raise InputError(f"{message}; give them as {folder / '*'}{suffix}{others}")
         kinds = "png, jpg, bmp, tif, webp, pgm or ppm"
         raise InputError(f"{folder}: holds no images; give a folder with {kinds} files")
-    return in_natural_order(files)
+    return _in_natural_order(files)
 
 
-def is_printf(name: str) -> bool:
-    """Return whether a file name contains one number to be counted through, as in ``f%04d.png``."""
-    rest, numbers = _PRINTF.subn("", name.replace("%%", ""))
-    return numbers == 1 and "%" not in rest
-
-
-def list_printf(path: Path) -> list[Path]:
+def _counted(path: Path, before: str, after: str) -> list[Path]:
     """List the files that a printf pattern stands for, by number; InputError if there are none."""
-    before, after = _PRINTF.split(path.name.replace("%%", "\0"))
     before, after = (re.escape(part.replace("\0", "%")) for part in (before, after))
     candidate = re.compile(f"{before} *([0-9]+){after}")
     found = []
@@ -263,16 +263,6 @@ def list_printf(path: Path) -> list[Path]:
     return plain or files
 
 
-def list_glob(pattern: str) -> list[Path]:
-    """List the images that a glob stands for, in natural order; InputError if there are none."""
-    matches = [Path(name) for name in glob.glob(pattern, recursive=True)]  # noqa: PTH207 - absolute ones too
-    files = [file for file in matches if _is_visible_image(file)]
-    if not files:
-        what = "no image matches" if matches else "nothing matches"
-        raise InputError(f"{pattern}: {what} this pattern; check the folder and the pattern")
-    return in_natural_order(files)
-
-
 def _is_visible_image(path: Path) -> bool:
     return is_image_name(path) and not path.name.startswith(".") and path.is_file()
 
@@ -285,23 +275,20 @@ class ImageFilesSource(IndexedSource):
     def __init__(self, name: str, path: str, files: list[Path], options: Options) -> None:
         super().__init__(name, path, options)
         self._files, self._mixes = files, False
-        self._first, header = self._first_header()
-        self.codec = self._first.suffix.lower().lstrip(".")
-        self._shape = header.shape
-        self._announce(len(files), header.shape, header.dtype, "bgr")
-
-    def _first_header(self) -> tuple[Path, ImageHeader]:
-        """Return the first image that can be told to be one; its pixels are not decoded."""
         reason = ""
-        for path in self._files:
+        for file in files:  # the first that can be told to be an image; its pixels are not decoded
             try:
-                return path, pictures.read_header(path)
-            except OSError as error:
-                reason = reason or f"{path.name}: {(error.strerror or str(error)).lower()}"
-            except ImageError as error:
-                reason = reason or f"{path.name}: {error}"
-        message = f"{self.name}: none of its images can be decoded ({reason})"
-        raise InputError(f"{message}; check that they open in a viewer")
+                header = pictures.read_header(file)
+                break
+            except (OSError, ImageError) as error:
+                said = getattr(error, "strerror", None) or str(error)
+                reason = reason or f"{file.name}: {said.lower()}"
+        else:
+            message = f"{name}: none of its images can be decoded ({reason})"
+            raise InputError(f"{message}; check that they open in a viewer")
+        self._first, self._shape = file, header.shape
+        self.codec = file.suffix.lower().lstrip(".")
+        self._announce(len(files), header.shape, header.dtype, "bgr")
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         try:
@@ -332,23 +319,19 @@ class TiffSource(IndexedSource):
         super().__init__(name, path, options)
         self._file, self._lock = file, Lock()
         try:
-            header = self._common_header(pictures.TiffPages(file))
+            pages = pictures.TiffPages(file)
+            first = pages.header(0)
+            for page in range(1, first.pages):
+                header = pages.header(page)
+                if (header.shape, header.dtype) != (first.shape, first.dtype):
+                    message = f"{name}: page {page + 1} is {header.dtype} of shape {header.shape}"
+                    expected = f"the first {first.dtype} of {first.shape}"
+                    raise InputError(f"{message}, {expected}; all pages must be alike")
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise InputError(f"{name}: cannot be read ({reason}); check its permissions") from error
+            raise _unreadable(name, error) from error
         except ImageError as error:
             raise InputError(f"{name}: {error}; check that it opens in a viewer") from error
-        self._announce(header.pages, header.shape, header.dtype)
-
-    def _common_header(self, pages: pictures.TiffPages) -> ImageHeader:
-        first = pages.header(0)
-        for page in range(1, first.pages):
-            header = pages.header(page)
-            if (header.shape, header.dtype) != (first.shape, first.dtype):
-                message = f"{self.name}: page {page + 1} is {header.dtype} of shape {header.shape}"
-                expected = f"the first {first.dtype} of {first.shape}"
-                raise InputError(f"{message}, {expected}; all pages must be alike")
-        return first
+        self._announce(first.pages, first.shape, first.dtype)
 
     def _items(self, notes: list[str]) -> Generator[Item, None, None]:
         # Each iteration opens the file for itself: another one reads elsewhere in it.

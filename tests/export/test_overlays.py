@@ -48,11 +48,6 @@ class TestBoxes:
         for picture in drawn(run, "boxes", [frame_at(2), frame_at(28)]):
             assert not changed(picture).any()
 
-    def test_a_frame_that_was_sought_is_told_by_its_time(self, run):
-        numbered, sought = frame_at(15), Frame(0, 14 / 25 + 0.004, frame_at(15).data, GREY)
-        one, other = drawn(run, "boxes", [numbered, sought])
-        np.testing.assert_array_equal(one, other)
-
 
 class TestMask:
     def test_it_tints_what_the_mask_marks_and_nothing_else(self, run):
@@ -61,7 +56,6 @@ class TestMask:
 
     def test_a_frame_that_the_run_left_out_has_none(self, run):
         painter = Painter(run, ClipOptions(overlay="mask"))
-        assert painter.needs_numbers
         assert not changed(painter.of(run.events())(frame_at(FRAMES + 5))).any()
 
     def test_beside_the_picture_stands_the_mask(self, run):

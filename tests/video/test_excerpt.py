@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError, OutputError
+from bgsub.export.clips import Stretches
 from bgsub.video.clip import (
     Excerpt,
     add_sound,
@@ -18,7 +19,6 @@ from bgsub.video.clip import (
     join_videos,
 )
 from bgsub.video.frames import Layout
-from bgsub.video.seek import frames_between
 from bgsub.video.sink import open_sink
 from bgsub.video.source import open_source
 from tests.conftest import make_scene, read_video
@@ -51,7 +51,7 @@ def loudest_s(path):
 def test_an_encoded_excerpt_begins_with_the_frame_that_is_asked_for(film, tmp_path):
     source = open_source(film)
     out = tmp_path / "a.mp4"
-    excerpt = encode_excerpt(frames_between(source, 5.0, 7.0), out, rate=source.rate)
+    excerpt = encode_excerpt(Stretches(source).frames(5.0, 7.0), out, rate=source.rate)
     assert excerpt == Excerpt(5.0, 7.0, 51)
     found = levels(out)
     assert len(found) == 51
@@ -63,7 +63,7 @@ def test_an_encoded_excerpt_begins_with_the_frame_that_is_asked_for(film, tmp_pa
 def test_sound_begins_with_the_sample_of_the_first_frame(film, tmp_path, start):
     source = open_source(film)
     silent, out = tmp_path / "s.mp4", tmp_path / "a.mp4"
-    begin = encode_excerpt(frames_between(source, start, 7.0), silent, rate=source.rate).begin_s
+    begin = encode_excerpt(Stretches(source).frames(start, 7.0), silent, rate=source.rate).begin_s
     assert begin == pytest.approx(start)
     add_sound(source, silent, out, begin)
     assert loudest_s(out) + begin == pytest.approx(
@@ -85,7 +85,7 @@ def test_copied_packets_begin_with_a_key_frame(film, tmp_path):
 @pytest.mark.parametrize("end", [9.0, 60.0])
 def test_an_excerpt_ends_with_the_film_at_the_latest(film, tmp_path, end):
     source = open_source(film)
-    encoded = encode_excerpt(frames_between(source, 8.0, end), tmp_path / "a.mp4")
+    encoded = encode_excerpt(Stretches(source).frames(8.0, end), tmp_path / "a.mp4")
     copied = copy_excerpt(source, tmp_path / "b.mp4", 8.0, end)
     last = min(end, 9.96)
     assert (encoded.begin_s, encoded.end_s) == pytest.approx((8.0, last))
@@ -97,7 +97,7 @@ def test_an_excerpt_ends_with_the_film_at_the_latest(film, tmp_path, end):
 
 def test_a_film_without_sound_gives_none(tmp_path, film):
     silent = tmp_path / "s.mp4"
-    encode_excerpt(frames_between(open_source(film), 1.0, 2.0), silent)
+    encode_excerpt(Stretches(open_source(film)).frames(1.0, 2.0), silent)
     assert not add_sound(open_source(silent), silent, tmp_path / "a.mp4", 0.0)
     assert not (tmp_path / "a.mp4").exists()
 

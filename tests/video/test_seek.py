@@ -6,9 +6,10 @@ import av
 import numpy as np
 import pytest
 
+from bgsub.export.clips import Stretches
 from bgsub.video import pyav
 from bgsub.video.film_index import FilmIndex, Place
-from bgsub.video.seek import can_seek, frames_at, frames_between, glimpse, index_film
+from bgsub.video.seek import frames_at, glimpse, index_film
 from bgsub.video.selection import Picker
 from bgsub.video.source import open_source
 from tests.conftest import make_scene
@@ -47,7 +48,7 @@ def test_a_stretch_is_that_of_a_pass_from_the_beginning(sought):
         entry = index.entry(first)
         if entry is not None:
             assert entry.number < first
-            stretch.enter(entry)
+            stretch.entry = entry
         for _ in range(2):
             found = list(stretch)
             assert [frame.number for frame in found] == list(range(first, last + 1))
@@ -132,7 +133,7 @@ def test_a_selection_of_a_damaged_film_is_that_of_all_frames(tmp_path):
 def test_an_end_that_is_left_open_says_nothing_of_a_film_that_is_cut_off(sought):
     _, path, _, index, _ = sought
     source = open_source(path, start=110)
-    source.enter(index.entry(110))
+    source.entry = index.entry(110)
     assert [frame.number for frame in source] == list(range(110, N + 1))
     assert not any("cut off" in warning for warning in source.warnings)
 
@@ -146,7 +147,7 @@ def test_damage_behind_an_entry_is_found_as_in_a_pass_from_the_beginning(tmp_pat
     path.write_bytes(data)
     whole = {frame.number: frame.data for frame in open_source(path)}
     stretch = open_source(path, start=80)
-    stretch.enter(index.entry(80))
+    stretch.entry = index.entry(80)
     found = list(stretch)
     assert [frame.number for frame in found] == [number for number in whole if number >= 80]
     for frame in found:
@@ -157,7 +158,7 @@ def test_a_place_that_is_no_key_frame_leads_to_a_pass_from_the_beginning(tmp_pat
     path = encode(tmp_path / "a.mkv", options={"g": "20"})
     stretch = open_source(path, start=90, end=99)
     entry = index_film(stretch).entry(90)
-    stretch.enter(entry._replace(stamp_s=entry.stamp_s + 0.013))
+    stretch.entry = entry._replace(stamp_s=entry.stamp_s + 0.013)
     assert [frame.number for frame in stretch] == list(range(90, 100))
 
 
@@ -203,9 +204,8 @@ def test_films_whose_frames_cannot_be_sought_say_why(name, codec, reason, tmp_pa
 
 def test_frames_between_two_times_are_those_of_the_film(tmp_path):
     source = open_source(film_with_a_beep(tmp_path / "film.mp4"))
-    assert can_seek(source)
     whole = list(source)
-    stretch = list(frames_between(source, 5.0, 7.0))
+    stretch = list(Stretches(source).frames(5.0, 7.0))
     assert [round(frame.time_s * RATE) for frame in stretch] == list(range(125, 176))
     for frame in stretch:
         np.testing.assert_array_equal(frame.data, whole[round(frame.time_s * RATE)].data)
@@ -214,7 +214,7 @@ def test_frames_between_two_times_are_those_of_the_film(tmp_path):
 def test_uneven_times_are_kept(tmp_path):
     source = open_source(encode(tmp_path / "a.mkv", "ffv1", stamps=VARIABLE))
     whole = list(source)
-    stretch = list(frames_between(source, whole[20].time_s, whole[40].time_s))
+    stretch = list(Stretches(source).frames(whole[20].time_s, whole[40].time_s))
     times = [frame.time_s for frame in whole[20:41]]
     assert [frame.time_s for frame in stretch] == pytest.approx(times, abs=0.002)
     for frame, same in zip(stretch, whole[20:41], strict=True):
