@@ -36,7 +36,7 @@ N_FRAMES, VISIT = 48, 32
 
 
 def make_scene(
-    n=N_FRAMES, height=36, width=48, *, color=True, visit=VISIT, noise=2.0, seed=0, texture=12
+    n=N_FRAMES, height=24, width=32, *, color=True, visit=VISIT, noise=2.0, seed=0, texture=12
 ):
     """Frames, RGB or grey, with a square that walks about from index `visit` on.
 

@@ -20,7 +20,7 @@ ARGUMENTS += ("--only", "mask,errors,objects,model")
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    np.save(path, make_scene(100, 24, 32, visit=60))
+    np.save(path, make_scene(100, visit=60))
     return path
 
 
@@ -62,7 +62,7 @@ def test_a_segment_that_fails_is_named_and_the_others_are_kept(invoke, tmp_path)
     shots.mkdir()
     from bgsub.video.images import write_image
 
-    for number, frame in enumerate(make_scene(150, 24, 32), 1):
+    for number, frame in enumerate(make_scene(150), 1):
         write_image(shots / f"f{number:03d}.png", frame)
     (shots / "f060.png").write_bytes((shots / "f060.png").read_bytes()[:90])
     arguments = ("--segment", 50, "--k", 2, "--only", "errors", "--on-bad-frame", "fail")

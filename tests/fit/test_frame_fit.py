@@ -48,8 +48,8 @@ def test_run_with_any_method(name, scene, save, options, tmp_path, manifest_of):
 def test_pixel_methods_respect_the_mask(scene, save, options, tmp_path):
     from bgsub.video.images import write_image
 
-    mask = np.full((36, 48), 255, dtype=np.uint8)
-    mask[:10] = 0
+    mask = np.full((24, 32), 255, dtype=np.uint8)
+    mask[:7] = 0
     write_image(tmp_path / "mask.png", mask)
     out = tmp_path / "out"
     chosen = options(method="pcp", outputs={"model"}, mask_image=str(tmp_path / "mask.png"))

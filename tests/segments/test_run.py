@@ -29,8 +29,8 @@ def film(tmp_path_factory):
     from tests.conftest import make_scene
 
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    frames = make_scene(150, 24, 32, visit=85)
-    frames[120:] = make_scene(150, 24, 32, visit=150)[120:]
+    frames = make_scene(150, visit=85)
+    frames[120:] = make_scene(150, visit=150)[120:]
     np.save(path, frames)
     return str(path)
 
