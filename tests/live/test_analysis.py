@@ -23,7 +23,7 @@ from tests.conftest import make_options
 
 from .conftest import decoded, messages_of, transport, walk
 
-LAYOUT = Layout("bgr", 48, 64)
+LAYOUT = Layout("bgr", 36, 48)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_a_visitor_is_found_when_he_is_there_soon(model, stream):
     assert masks[45].sum() / 255 == pytest.approx(21 * 15, rel=0.2)
 
 
-@pytest.mark.parametrize(("scale", "least", "size"), [(1.0, None, (64, 48)), (0.5, 100, (96, 72))])
+@pytest.mark.parametrize(("scale", "least", "size"), [(1.0, None, (48, 36)), (0.5, 100, (64, 48))])
 def test_a_file_shows_what_a_run_finds_in_it(tmp_path, scale, least, size):
     """With the model of a run: the same masks and the same objects as `apply`."""
     film, out = tmp_path / "film.ts", tmp_path / "out"

@@ -13,7 +13,7 @@ from bgsub.video.images import read_image
 WRITTEN = ("mask", "scores", "objects", "events")
 
 
-def faint_visit(n=28, height=48, width=64, seed=3):
+def faint_visit(n=28, height=40, width=48, seed=3):
     """RGB frames of mottled colours; from frame 18 on something passes that differs by little."""
     rng = np.random.default_rng(seed)
     blocks = rng.integers(40, 200, (height // 8, width // 8, 3))
@@ -34,7 +34,7 @@ def film(request, tmp_path):
     path = tmp_path / "clip.mkv"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("ffv1", rate=25)
-        stream.height, stream.width, stream.pix_fmt = 48, 64, request.param
+        stream.height, stream.width, stream.pix_fmt = 40, 48, request.param
         for image in faint_visit():
             container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
         container.mux(stream.encode(None))

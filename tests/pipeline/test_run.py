@@ -584,7 +584,7 @@ class TestDegenerateVideos:
         chosen = {"outputs": {*VIDEOS, "errors"}, "format": "mkv"} | changes
         return run(save(frames), tmp_path / "out", options(**chosen))
 
-    @pytest.mark.parametrize("shape", [(12, 16), (1, 1), (90, 1, 3)])
+    @pytest.mark.parametrize("shape", [(12, 16), (1, 1), (40, 1, 3)])
     def test_constant(self, shape, tmp_path, save, options, video):
         frames = np.full((10, *shape), 77, np.uint8)
         result = self.result(frames, tmp_path, save, options, outputs=OUTPUTS)
@@ -643,7 +643,7 @@ class TestMemory:
     def test_a_sample_that_is_decoded_again_gives_the_same_masks(
         self, scene, save, options, tmp_path, monkeypatch
     ):
-        path, chosen = save(scene(300, visit=225)), options(outputs={"mask"})
+        path, chosen = save(scene(300, 16, 24, visit=225)), options(outputs={"mask"})
         need = inputs.memory_need(inputs.open_input(path, chosen), chosen, 300)
         between = (need.total("memory", 30) + need.total("sample", 30)) // 2
         monkeypatch.setattr("bgsub.fit.memory.free_space", lambda folder: 0)
@@ -717,5 +717,9 @@ def test_masks_alone_do_without_what_takes_long_to_import(scene, save, tmp_path)
 
 def test_opencv_has_its_threads_back_after_a_run(scene, save, options, tmp_path):
     before = cv2.getNumThreads()
-    run(save(scene(n=20, visit=15)), tmp_path / "out", options(outputs={"mask"}, threads=2))
-    assert cv2.getNumThreads() == before
+    cv2.setNumThreads(3)
+    try:
+        run(save(scene(n=20, visit=15)), tmp_path / "out", options(outputs={"mask"}, threads=2))
+        assert cv2.getNumThreads() == 3
+    finally:
+        cv2.setNumThreads(before)

@@ -20,7 +20,7 @@ from bgsub.video.images import read_image
 
 OUTPUTS = {
     *("background", "foreground", "mask", "errors", "plot", "model"),
-    *("objects", "tracks", "events", "overlay"),
+    *("objects", "tracks", "events"),
 }
 
 
@@ -156,12 +156,13 @@ def test_results_are_loaded_and_shown_as_those_of_any_run(whole):
 
 def test_other_formats_are_joined_too(film, options, tmp_path, video):
     zarr = pytest.importorskip("zarr")
-    chosen = {"segment": 50, "outputs": {"mask"}, "end": 100, "model": "paper"}
-    for form in ("png", "mp4", "zarr"):
-        run(film, tmp_path / form, options(format=form, **chosen))
+    chosen = {"segment": 50, "end": 100, "model": "paper"}
+    for form, drawn in (("png", set()), ("mp4", {"overlay"}), ("zarr", set())):
+        run(film, tmp_path / form, options(format=form, outputs={"mask"} | drawn, **chosen))
     files = sorted((tmp_path / "png" / "mask").iterdir())
     assert [path.name for path in files] == [f"{number:06d}.png" for number in range(1, 101)]
-    assert len(video(tmp_path / "mp4" / "mask.mp4")) == 100
+    for name in ("mask", "overlay"):
+        assert len(video(tmp_path / "mp4" / f"{name}.mp4")) == 100
     masks = zarr.open_array(store=str(tmp_path / "zarr" / "mask.zarr"), mode="r")
     np.testing.assert_array_equal(masks[:], [read_image(path) for path in files])
 
