@@ -102,8 +102,9 @@ def make_facts(path="/gone/a.avi", **changes):
 
 
 def pytest_collection_finish():
-    """Spare garbage collections the tests themselves, which are more than all that one leaves."""
+    """Collect garbage seldom, and spare it the tests, which are more than all that one leaves."""
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 def _look_at(descriptor):

@@ -195,7 +195,7 @@ def test_pauses_grow_but_after_a_silent_server_there_is_a_short_one(watch, serve
     film = transport(walk(60, []))
     # A machine that is busy may be silent for so long, too: there is more than one film.
     server = serve([], [], [60.0], *[[film, 60.0]] * 9)
-    watched = watch(server.url, stall_s=6.0, pauses_s=(0.1, 0.2, 300.0))
+    watched = watch(server.url, stall_s=3.0, pauses_s=(0.1, 0.2, 300.0))
     watched.until(lambda w: w.watcher.status.models > 0)
     assert server.connections >= 4
     assert [note[-5:] for note in watched.notes if "trying again" in note][:3] == [
