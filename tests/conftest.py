@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import av
+import cv2
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -145,6 +146,15 @@ def video():
 def workers():
     with Workers(2) as pool:
         yield pool
+
+
+@pytest.fixture
+def opencv_threads():
+    """So many threads does OpenCV take, whatever the environment says."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(3)
+    yield 3
+    cv2.setNumThreads(before)
 
 
 @pytest.fixture

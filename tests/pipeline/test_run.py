@@ -715,11 +715,6 @@ def test_masks_alone_do_without_what_takes_long_to_import(scene, save, tmp_path)
     assert done.stdout.strip() == "[]"
 
 
-def test_opencv_has_its_threads_back_after_a_run(scene, save, options, tmp_path):
-    before = cv2.getNumThreads()
-    cv2.setNumThreads(3)
-    try:
-        run(save(scene(n=20, visit=15)), tmp_path / "out", options(outputs={"mask"}, threads=2))
-        assert cv2.getNumThreads() == 3
-    finally:
-        cv2.setNumThreads(before)
+def test_opencv_has_its_threads_back_after_a_run(opencv_threads, scene, save, options, tmp_path):
+    run(save(scene(n=20, visit=15)), tmp_path / "out", options(outputs={"mask"}, threads=2))
+    assert cv2.getNumThreads() == opencv_threads
