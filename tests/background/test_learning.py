@@ -9,6 +9,7 @@ from bgsub.errors import UsageError
 from bgsub.fit.frame_fit import check_rank
 from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.run import fit_errors, run
+from bgsub.video.frames import Layout
 
 
 @pytest.mark.parametrize(
@@ -52,8 +53,6 @@ class TestBackground:
     def test_in_colour_is_the_same_mixture_of_frames_as_in_grey(
         self, whole_run, options, tmp_path, video
     ):
-        from bgsub.video.frames import Layout
-
         frames = whole_run.frames
         layout = Layout("bgr", *frames.shape[1:3])
         luma = np.stack([layout.luma(layout.pack(np.ascontiguousarray(f))) for f in frames])

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from bgsub.video.images import encode_image
+from bgsub.video.images import encode_image, write_image
 
 
 @pytest.mark.parametrize("command", ["objects", "events"])
@@ -79,8 +79,6 @@ def test_events_of_a_region_alone(made, invoke, tmp_path):
 
 
 def test_events_under_a_white_image_do_not_count(made, invoke, tmp_path):
-    from bgsub.video.images import write_image
-
     write_image(tmp_path / "white.png", np.full((24, 32), 255, np.uint8))
     result = invoke(
         "events", made / "results", "--ignore", tmp_path / "white.png", "--format", "csv"

@@ -11,6 +11,7 @@ import pytest
 
 import bgsub
 from bgsub.video.images import read_image
+from tests.conftest import make_options, make_scene
 
 OUTPUTS = {"mask", "heatmap", "activity"}
 
@@ -18,8 +19,6 @@ OUTPUTS = {"mask", "heatmap", "activity"}
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     """A film of 67 seconds, three frames in two, with a visitor in the first minute."""
-    from tests.conftest import make_scene
-
     frames = make_scene(100, visit=40)
     frames[70:] = make_scene(100, visit=100)[70:]
     path = tmp_path_factory.mktemp("film") / "film.npy"
@@ -41,8 +40,6 @@ def regions(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(film, regions, tmp_path_factory):
-    from tests.conftest import make_options
-
     out = tmp_path_factory.mktemp("whole") / "r"
     bgsub.run(film, out, make_options(outputs=OUTPUTS, format="mkv", fps=1.5, regions=regions))
     return out

@@ -17,6 +17,7 @@ from bgsub.pipeline.run import run as run_as_one
 from bgsub.segments.plan import segment_folder
 from bgsub.segments.run import run, run_segment
 from bgsub.video.images import read_image
+from tests.conftest import make_options, make_scene
 
 OUTPUTS = {
     *("background", "foreground", "mask", "errors", "plot", "model"),
@@ -26,8 +27,6 @@ OUTPUTS = {
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
-    from tests.conftest import make_scene
-
     path = tmp_path_factory.mktemp("film") / "film.npy"
     frames = make_scene(150, visit=85)
     frames[120:] = make_scene(150, visit=150)[120:]
@@ -43,8 +42,6 @@ def chosen(options):
 @pytest.fixture(scope="module")
 def whole(film, tmp_path_factory):
     """A run in segments that nothing disturbed: its folder, what it gave, and its progress."""
-    from tests.conftest import make_options
-
     out, seen = tmp_path_factory.mktemp("whole") / "out", []
     chosen = make_options(segment=50, outputs=OUTPUTS, format="mkv")
     return out, run(film, out, chosen, progress=lambda *call: seen.append(call)), seen
@@ -100,8 +97,6 @@ def test_a_segment_that_borrows_nothing_is_what_an_ordinary_run_of_it_gives(
 @pytest.fixture(scope="module")
 def visited(tmp_path_factory):
     """Somebody who stands still from a little before the second segment to behind its end."""
-    from tests.conftest import make_scene
-
     path = tmp_path_factory.mktemp("film") / "visited.npy"
     frames = make_scene(150, visit=150)
     frames[45:105, 10:24, 20:30] = (220, 200, 70)
@@ -129,8 +124,6 @@ class TestNeighbours:
             assert np.abs(there - empty).mean() < 20 < np.abs(there - [70, 200, 220]).mean()
 
     def test_masks_differ_no_more_at_a_border_than_with_one_fit(self, options, tmp_path, video):
-        from tests.conftest import make_scene
-
         film, borders = tmp_path / "film.npy", [50, 100]
         np.save(film, make_scene(150, visit=20))
         jumps = {}
@@ -184,8 +177,6 @@ def test_spectrum_and_page_are_of_the_film(film, options, tmp_path):
 
 @pytest.fixture(scope="module")
 def first_alone(film, tmp_path_factory):
-    from tests.conftest import make_options
-
     out = tmp_path_factory.mktemp("stopped") / "out"
 
     def work(plan, numbers):
