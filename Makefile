@@ -15,6 +15,8 @@ export MPLBACKEND := Agg
 # Where bytecode is not kept, each of the many processes that tests start compiles bgsub for itself.
 export PYTHONDONTWRITEBYTECODE :=
 # Tests run in as many processes as there are cores; a process that is done takes over from the others.
+# Several threads in each of them would wait for one another, and spin while they do.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OPENCV_FOR_THREADS_NUM=1
 SIDE_BY_SIDE := -n auto --maxprocesses 8 --dist worksteal
 
 .PHONY: help demo train test test-browser test-servers test-cluster test-lowest test-older test-readers fuzz fuzz-parsers check format lock locked wheel sbom pictures notebook bench bench-quick bench-masks bench-flags bench-growth bench-memory bench-long bench-tracks clean
@@ -38,7 +40,7 @@ demo: $(VENV)/.installed  ## run bgsub on the sample video (PYTHON=python3.13: w
 	$(BIN)/bgsub errors results/
 
 test: $(VENV)/.installed-dev  ## run the tests (PYTHON=python3.13: with another interpreter)
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+	$(ONE_THREAD) $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 # The oldest releases of what pyproject.toml names, and what these bring along as it is today: the
 # bounds of other projects are theirs. NumPy 2.0 and its contemporaries have no wheels for later
@@ -57,7 +59,7 @@ $(LOWEST)/.installed: pyproject.toml
 test-lowest: $(LOWEST)/.installed  ## run the tests with the oldest allowed release of every dependency
 	@cat $(LOWEST)/requirements.txt
 	@# Old releases use what their dependencies have since declared obsolete.
-	OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest $(SIDE_BY_SIDE) -W default::DeprecationWarning
+	$(ONE_THREAD) $(LOWEST)/bin/python -m pytest $(SIDE_BY_SIDE) -W default::DeprecationWarning
 
 # Libraries choose code by the processor, and round in other ways with it. NumPy warns of a name that
 # the processor lacks: to be called on one with AVX-512.
@@ -65,7 +67,7 @@ OLDER := OPENBLAS_CORETYPE=Sandybridge OPENCV_CPU_DISABLE=AVX512-SKX,AVX2 \
 	NPY_DISABLE_CPU_FEATURES="AVX512_SPR AVX512_ICL X86_V4 X86_V3"
 
 test-older: $(VENV)/.installed-dev  ## run the tests as on a processor without AVX2
-	$(OLDER) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(SIDE_BY_SIDE)
+	$(OLDER) $(ONE_THREAD) $(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 # What exports are read by is large and has needs of its own.
 READERS := .venv-readers

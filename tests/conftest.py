@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import av
+import cv2
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -36,7 +37,7 @@ N_FRAMES, VISIT = 48, 32
 
 
 def make_scene(
-    n=N_FRAMES, height=36, width=48, *, color=True, visit=VISIT, noise=2.0, seed=0, texture=12
+    n=N_FRAMES, height=24, width=32, *, color=True, visit=VISIT, noise=2.0, seed=0, texture=12
 ):
     """Frames, RGB or grey, with a square that walks about from index `visit` on.
 
@@ -102,8 +103,9 @@ def make_facts(path="/gone/a.avi", **changes):
 
 
 def pytest_collection_finish():
-    """Spare garbage collections the tests themselves, which are more than all that one leaves."""
+    """Collect garbage seldom, and spare it the tests, which are more than all that one leaves."""
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 def _look_at(descriptor):
@@ -144,6 +146,15 @@ def video():
 def workers():
     with Workers(2) as pool:
         yield pool
+
+
+@pytest.fixture
+def opencv_threads():
+    """So many threads does OpenCV take, whatever the environment says."""
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(3)
+    yield 3
+    cv2.setNumThreads(before)
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def short_film(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=25, options={"crf": "8"})
         stream.width, stream.height, stream.pix_fmt = 48, 36, "yuv420p"
-        for frame in make_scene(n=50, visit=25):
+        for frame in make_scene(50, 36, 48, visit=25):
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
         container.mux(stream.encode())
     return path

@@ -124,7 +124,7 @@ def test_frames_that_show_something_else_weigh_against_a_place(wide, reach, othe
 
 @pytest.mark.parametrize(("seed", "n"), [(0, 102), (1, 126), (2, 72), (2, 174)])
 def test_waves_that_fill_a_small_picture_are_no_camera_that_shakes(seed, n):
-    frames = make_scene(n, seed=seed, visit=n, texture=0)[..., ::-1]
+    frames = make_scene(n, 36, 48, seed=seed, visit=n, texture=0)[..., ::-1]
     assert find_registration(frames) is None
 
 

@@ -14,7 +14,9 @@ import pytest
 from bgsub import TRPCA
 from bgsub.background.model import MODEL_VERSION, BackgroundModel
 from bgsub.errors import InputError, OutputError
+from bgsub.pipeline.run import run
 from bgsub.video.frames import Layout
+from bgsub.video.images import write_image
 
 
 def make_model(kind="gray", k=3, height=6, width=8, *, mask=False, seed=0):
@@ -302,9 +304,6 @@ class TestProject:
     def test_of_fitted_frames_gives_the_scores_and_errors_of_the_fit(
         self, masked, tmp_path, scene, save, options, workers
     ):
-        from bgsub.pipeline.run import run
-        from bgsub.video.images import write_image
-
         frames = scene(color=False)
         mask = np.ones(frames.shape[1:], bool)
         if masked:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from bgsub.background.model import BackgroundModel
 from bgsub.background.render import (
     OutsideMask,
     PlaneSums,
@@ -55,8 +56,6 @@ class TestPlaneSums:
 
 class TestReconstruct:
     def test_is_centre_plus_components_times_scores_rounded_and_clipped(self, whole_run, workers):
-        from bgsub.background.model import BackgroundModel
-
         model = BackgroundModel.load(whole_run.out / "model.npz")
         scores = np.random.default_rng(0).normal(0, 6000, (5, 2))
         levels = model.center.astype(float) + scores @ model.components.astype(float)

@@ -24,7 +24,7 @@ def clip(tmp_path):
 NAMES = ["compare.csv", "decomposition.png", "errors.png", "frame_errors.csv", "run.json"]
 
 
-def test_compare_writes_tables_figures_and_manifest(clip, invoke):
+def test_compare_writes_tables_figures_and_manifest_and_keeps_them_unless_forced(clip, invoke):
     out = clip.parent / "out"
     done = invoke(
         *("compare", clip, "--methods", "trpca,pca,pcp", "--k", "1,2", "--out", out),
@@ -48,13 +48,8 @@ def test_compare_writes_tables_figures_and_manifest(clip, invoke):
     assert manifest["options"]["k"] == [1, 2]
     assert set(manifest["outputs"]) == set(NAMES) - {"run.json"}
     assert "30 frames of 320 pixels" in done.stderr
-
-
-def test_results_are_kept_unless_forced(clip, invoke):
-    out = clip.parent / "out"
-    call = ("compare", clip, "--methods", "pca", "--k", 1, "--frames", 3, "--out", out, "-q")
-    assert invoke(*call).exit_code == 0
     before = (out / "run.json").read_bytes()
+    call = ("compare", clip, "--methods", "pca", "--k", 1, "--frames", 3, "--out", out, "-q")
     refused = invoke(*call)
     assert refused.exit_code == 5
     assert "--force" in refused.stderr

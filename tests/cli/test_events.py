@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from bgsub.video.images import encode_image
+from bgsub.video.images import encode_image, write_image
 
 
 @pytest.mark.parametrize("command", ["objects", "events"])
@@ -52,7 +52,7 @@ def test_a_region_or_image_of_another_film_is_refused(made, invoke, tmp_path):
     picture.write_bytes(encode_image(np.full((30, 40), 255, np.uint8), ".png"))
     for more, wrong in (
         (["--regions", tmp_path / "r.json", "--region", "far"], "region 'far' lies outside of"),
-        (["--ignore", picture], "ignore.png: the ignore image has 40×30 pixels, the input 48×36"),
+        (["--ignore", picture], "ignore.png: the ignore image has 40×30 pixels, the input 32×24"),
     ):
         result = invoke("events", made / "results", *more)
         assert result.exit_code == 2
@@ -64,7 +64,7 @@ def test_events_of_a_region_alone(made, invoke, tmp_path):
     regions = tmp_path / "regions.json"
     regions.write_text(
         json.dumps(
-            {"here": [[0, 0], [48, 0], [48, 36], [0, 36]], "there": [[40, 30], [48, 30], [48, 36]]}
+            {"here": [[0, 0], [32, 0], [32, 24], [0, 24]], "there": [[28, 20], [32, 20], [32, 24]]}
         )
     )
     for name, count in (("here", 1), ("there", 0)):
@@ -79,9 +79,7 @@ def test_events_of_a_region_alone(made, invoke, tmp_path):
 
 
 def test_events_under_a_white_image_do_not_count(made, invoke, tmp_path):
-    from bgsub.video.images import write_image
-
-    write_image(tmp_path / "white.png", np.full((36, 48), 255, np.uint8))
+    write_image(tmp_path / "white.png", np.full((24, 32), 255, np.uint8))
     result = invoke(
         "events", made / "results", "--ignore", tmp_path / "white.png", "--format", "csv"
     )

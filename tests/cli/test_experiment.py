@@ -21,26 +21,6 @@ def shipped(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", datasets)
 
 
-def test_synthetic_writes_data_figure_and_manifest(tmp_path, invoke):
-    out = tmp_path / "out"
-    call = ("experiment", "synthetic", "--shares", "0.1", "--sets", "1", "--seed", "3")
-    done = invoke(*call, "--out", out, "--format", "markdown")
-    assert done.exit_code == 0, done.stderr
-    assert sorted(path.name for path in out.iterdir()) == [
-        "run.json", "synthetic.csv", "synthetic.png"
-    ]  # fmt: skip
-    rows = list(csv.DictReader((out / "synthetic.csv").read_text().splitlines()))
-    assert {(row["data"], row["p"]) for row in rows} == {
-        (name, p) for name in ("Data1", "Data2") for p in ("100", "20")
-    }
-    assert len(done.stdout.splitlines()) == 2 + len(rows)
-    assert done.stdout.startswith("| data | p | variant | λ = 0.1 |")
-    manifest = json.loads((out / "run.json").read_text())
-    assert manifest["command"] == "experiment synthetic"
-    assert manifest["seed"] == manifest["options"]["seed"] == 3
-    assert manifest["options"]["shares"] == [0.1]
-
-
 def test_digits_without_data_are_those_of_scikit_learn(tmp_path, invoke, shipped):
     out = tmp_path / "out"
     done = invoke(

@@ -1,6 +1,9 @@
 """``bgsub export`` on the results of one small run."""
 
+from bgsub.cli import results
+from bgsub.export.formats import FORMATS
 from bgsub.pipeline.run import run
+from tests.conftest import make_options
 
 
 def test_an_export_is_written_once_and_replaced_when_asked(made, invoke, tmp_path):
@@ -40,15 +43,10 @@ def test_a_film_is_told_from_results(made, invoke, tmp_path):
 
 
 def _errors_alone():
-    from tests.conftest import make_options
-
     return make_options(outputs={"errors"})
 
 
 def test_every_format_of_the_help_can_be_written():
-    from bgsub.cli import results
-    from bgsub.export.formats import FORMATS
-
     assert set(results.FORMATS) == set(FORMATS)
 
 

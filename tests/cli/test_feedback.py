@@ -7,13 +7,12 @@ import json
 import pytest
 
 from bgsub.export.run_data import load_run
+from tests.conftest import make_options, make_scene
 
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     import numpy as np
-
-    from tests.conftest import make_scene
 
     path = tmp_path_factory.mktemp("film") / "film.npy"
     np.save(path, make_scene())
@@ -23,7 +22,6 @@ def film(tmp_path_factory):
 @pytest.fixture(scope="module")
 def results(film, tmp_path_factory):
     import bgsub
-    from tests.conftest import make_options
 
     out = tmp_path_factory.mktemp("results") / "r"
     bgsub.run(film, out, make_options(outputs={"objects", "tracks", "events"}))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from bgsub.tracking.tables import read_objects
+from bgsub.video.images import write_image
 
 
 def test_objects_of_results_are_those_of_the_run(made, invoke, tmp_path):
@@ -29,8 +30,6 @@ def test_objects_go_beside_the_results_by_default(made, invoke):
 def test_masks_of_anybody(made, invoke, tmp_path):
     masks = tmp_path / "masks"
     masks.mkdir()
-    from bgsub.video.images import write_image
-
     for number in range(1, 31):
         mask = np.zeros((48, 64), np.uint8)
         mask[10:20, number : number + 8] = 255

@@ -33,7 +33,7 @@ def films(tmp_path, monkeypatch):
 
     def make(*names: str) -> list[str]:
         for name in names:
-            np.save(f"{name}.npy", make_scene(20, 24, 32, visit=14))
+            np.save(f"{name}.npy", make_scene(20, visit=14))
         return [f"{name}.npy" for name in names]
 
     return make
@@ -121,7 +121,7 @@ def test_a_real_batch_is_the_same_with_two_processes(films, invoke) -> None:
 
 @pytest.fixture
 def ask(tmp_path):
-    np.save(tmp_path / "a.npy", make_scene(20, 24, 32, visit=14))
+    np.save(tmp_path / "a.npy", make_scene(20, visit=14))
 
     def make(given="a.npy", **changes):
         job = Job(str(tmp_path / given), tmp_path / "out", 2, 3)
@@ -156,6 +156,6 @@ def test_what_fails_says_so_with_its_code(ask, tmp_path):
 
 def test_it_stops_when_whoever_asked_is_gone(ask, tmp_path):
     request = ask(given="long.npy")
-    np.save(tmp_path / "long.npy", np.concatenate([make_scene(100)] * 20))
+    np.save(tmp_path / "long.npy", np.concatenate([make_scene(100, 36, 48)] * 20))
     assert ask_child("bgsub.cli.jobs", request, lambda: True)["died"] == 130
     assert not list((tmp_path / "out").glob("*"))

@@ -10,7 +10,10 @@ import time
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from bgsub.cli import cli
+from bgsub.video.images import write_image
 from tests.conftest import make_scene
 
 ARGUMENTS = ("--segment", "50", "--k", "2", "--format", "mkv")
@@ -20,7 +23,7 @@ ARGUMENTS += ("--only", "mask,errors,objects,model")
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    np.save(path, make_scene(100, 24, 32, visit=60))
+    np.save(path, make_scene(100, visit=60))
     return path
 
 
@@ -30,10 +33,6 @@ def stable(contents):
 
 @pytest.fixture(scope="module")
 def undisturbed(film, tmp_path_factory):
-    from click.testing import CliRunner
-
-    from bgsub.cli import cli
-
     out = tmp_path_factory.mktemp("out") / "one"
     result = CliRunner().invoke(cli, ["run", str(film), *ARGUMENTS, "--out", str(out)])
     assert result.exit_code == 0, result.stderr
@@ -60,9 +59,7 @@ def test_jobs_work_on_segments_and_the_bytes_are_the_same(
 def test_a_segment_that_fails_is_named_and_the_others_are_kept(invoke, tmp_path):
     shots = tmp_path / "shots"
     shots.mkdir()
-    from bgsub.video.images import write_image
-
-    for number, frame in enumerate(make_scene(150, 24, 32), 1):
+    for number, frame in enumerate(make_scene(150), 1):
         write_image(shots / f"f{number:03d}.png", frame)
     (shots / "f060.png").write_bytes((shots / "f060.png").read_bytes()[:90])
     arguments = ("--segment", 50, "--k", 2, "--only", "errors", "--on-bad-frame", "fail")

@@ -194,7 +194,7 @@ def test_apply_takes_a_results_folder(place, invoke) -> None:
 
 def test_the_end_of_a_run_says_what_the_masks_found(place, invoke) -> None:
     done = invoke("run", "clip.npy", "--k", 2, "--out", "r")
-    assert re.search(r"foreground in 3 of 12 frames, 0\.\d+ % of the pixels", done.stderr)
+    assert re.search(r"foreground in 3 of 12 frames, 1\.\d+ % of the pixels", done.stderr)
     done = invoke("run", "clip.npy", "--out", "e", "--only", "errors")
     assert "foreground" not in done.stderr
 
@@ -230,7 +230,7 @@ def test_a_home_that_cannot_be_written_is_no_matter(place) -> None:
 
 
 def test_results_are_of_use_from_another_folder(place, invoke, monkeypatch) -> None:
-    painted = np.full((36, 48), 255, np.uint8)
+    painted = np.full((24, 32), 255, np.uint8)
     painted[:4] = 0
     write_image(place / "mask.png", painted)
     command = ["run", "clip.npy", "--k", 2, "--mask-image", "mask.png", "--only", "errors"]
@@ -247,7 +247,7 @@ def test_results_are_of_use_from_another_folder(place, invoke, monkeypatch) -> N
 
 
 def test_a_mask_image_with_a_wrong_checksum_is_refused(place, invoke) -> None:
-    write_image(place / "mask.png", np.full((36, 48), 255, np.uint8))
+    write_image(place / "mask.png", np.full((24, 32), 255, np.uint8))
     data = bytearray((place / "mask.png").read_bytes())
     data[data.index(b"IDAT") + 6] ^= 1
     (place / "mask.png").write_bytes(data)

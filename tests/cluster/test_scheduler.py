@@ -70,7 +70,7 @@ def address(cluster):
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    np.save(path, make_scene(300, visit=200))
+    np.save(path, make_scene(300, 36, 48, visit=200))
     return str(path)
 
 
@@ -95,7 +95,7 @@ def test_films_have_the_bytes_of_one_process(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = ("a.npy", "b.npy", "bad.npy")
     for seed, name in enumerate(names):
-        np.save(name, make_scene(60, seed=seed))
+        np.save(name, make_scene(60, 36, 48, seed=seed))
     (tmp_path / "bad.npy").write_bytes(b"no array")
     done = call("run", *names, *FAST, "--scheduler", address, "--out", "there")
     assert (done.exit_code, "1 of 3 inputs failed: bad.npy" in done.stderr) == (6, True)
@@ -155,8 +155,8 @@ def test_a_poisoned_input_fails_after_three_tries_and_the_others_go_on(
 ):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(jobs, "MODULE", "tests.cluster.poisoned")
-    np.save("good.npy", make_scene(60))
-    np.save("poison.npy", make_scene(60))
+    np.save("good.npy", make_scene(60, 36, 48))
+    np.save("poison.npy", make_scene(60, 36, 48))
     done = call("run", "poison.npy", "good.npy", *FAST, "--scheduler", address, "--out", "out")
     assert done.exit_code == 6
     assert (tmp_path / "poison.tries").read_text() == "xxx"
@@ -180,7 +180,7 @@ def test_work_that_nobody_waits_for_is_stopped(address, tmp_path):
 
 
 def test_results_that_are_put_elsewhere_are_missed(address, tmp_path, monkeypatch):
-    np.save(tmp_path / "a.npy", make_scene(60))
+    np.save(tmp_path / "a.npy", make_scene(60, 36, 48))
     monkeypatch.setattr(jobs, "_PATIENCE_S", 0.0)
     real = jobs.request_for
 
@@ -201,7 +201,7 @@ def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):
 
 
 def test_a_worker_of_another_version_is_not_asked(address, tmp_path, monkeypatch):
-    np.save(tmp_path / "a.npy", make_scene(60))
+    np.save(tmp_path / "a.npy", make_scene(60, 36, 48))
     monkeypatch.setattr("bgsub.cli.jobs.__version__", "9.8.7")
     failed = call("run", tmp_path / "a.npy", *FAST, "--scheduler", address, "--out", tmp_path / "o")
     assert (failed.exit_code, failed.stderr.count("\n")) == (2, 1)
@@ -237,7 +237,7 @@ def test_an_answer_that_is_not_understood_is_an_error_of_use(address, tmp_path, 
 
 
 def test_a_worker_that_dies_as_it_joins_is_replaced(tmp_path):
-    np.save(tmp_path / "a.npy", make_scene(60))
+    np.save(tmp_path / "a.npy", make_scene(60, 36, 48))
     settings = {"n_workers": 0, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.LocalCluster(**settings, memory_limit=0, silence_logs=50) as cluster:
 
@@ -271,8 +271,8 @@ def test_a_cluster_that_loses_all_workers_is_left_with_what_is_done(tmp_path, mo
     settings = {"n_workers": 1, "threads_per_worker": 2, "dashboard_address": None}
     with distributed.LocalCluster(**settings, memory_limit=0, silence_logs=50) as cluster:
         monkeypatch.chdir(tmp_path)
-        np.save("good.npy", make_scene(60))
-        np.save("sleeper.npy", make_scene(60))
+        np.save("good.npy", make_scene(60, 36, 48))
+        np.save("sleeper.npy", make_scene(60, 36, 48))
 
         def leave():
             wait_until((tmp_path / "out" / "good" / "run.json").exists)
@@ -299,7 +299,7 @@ def test_a_scheduler_that_goes_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(jobs, "MODULE", "tests.cluster.poisoned")
     monkeypatch.setattr("bgsub.cluster.pool._PATIENCE_S", 1.0)
-    np.save("sleeper.npy", make_scene(60))
+    np.save("sleeper.npy", make_scene(60, 36, 48))
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0"]
     command += ["--no-dashboard", "--host", "127.0.0.1", "--scheduler-file", "where.json"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as scheduler:

@@ -106,8 +106,8 @@ def test_masks_are_a_tint_where_the_object_is(results, tmp_path):
     (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
     film, begin = read_video(results / "film.mp4"), round(float(row["start_s"]) * 25)
     for index, shown in enumerate(read_video(tmp_path / name)):
-        large = film[begin + index].repeat(10, 0).repeat(10, 1).astype(int)
-        inside = marked[begin + index + 1].repeat(10, 0).repeat(10, 1) > 0
+        large = film[begin + index].repeat(15, 0).repeat(15, 1).astype(int)
+        inside = marked[begin + index + 1].repeat(15, 0).repeat(15, 1) > 0
         off = np.abs(shown - large).mean(axis=2)
         assert not inside.any() or off[inside].mean() > 15
         assert np.quantile(off[~inside], 0.9) < 15
@@ -121,7 +121,7 @@ def test_side_by_side_the_mask_is_on_the_right(results, tmp_path):
     assert first.shape == (360, 960, 3)
     _, masks = data.masks()
     mask = list(masks)[data.events()[0].first_frame - 1]
-    right = first[5::10, 485::10, 1]
+    right = first[7::15, 487::15, 1]
     assert ((right > 127) == (mask > 0)).mean() > 0.98
 
 

@@ -19,6 +19,7 @@ from bgsub.fit.frame_fit import (
 from bgsub.options import RunOptions
 from bgsub.pipeline.run import apply, run
 from bgsub.robustpca.competitors import METHODS, Settings
+from bgsub.video.images import read_image, write_image
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -39,17 +40,13 @@ def test_run_with_any_method(name, scene, save, options, tmp_path, manifest_of):
         atol=1e-4,
     )
     # Colours follow the luma: of a frame without visitor nothing but noise is left.
-    from bgsub.video.images import read_image
-
     background = read_image(out / "background" / "000005.png").astype(float)
     assert np.abs(background - frames[4][..., ::-1]).mean() < 6.0
 
 
 def test_pixel_methods_respect_the_mask(scene, save, options, tmp_path):
-    from bgsub.video.images import write_image
-
-    mask = np.full((36, 48), 255, dtype=np.uint8)
-    mask[:10] = 0
+    mask = np.full((24, 32), 255, dtype=np.uint8)
+    mask[:7] = 0
     write_image(tmp_path / "mask.png", mask)
     out = tmp_path / "out"
     chosen = options(method="pcp", outputs={"model"}, mask_image=str(tmp_path / "mask.png"))

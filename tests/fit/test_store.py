@@ -50,7 +50,7 @@ def small_blocks(monkeypatch):
 
 @pytest.fixture
 def clip(encode, scene):
-    return encode(scene(45, 24, 32))
+    return encode(scene(45))
 
 
 def limit_for(storage, path, options, monkeypatch):

@@ -35,7 +35,7 @@ from bgsub.runtime.processes import receive, send
 from bgsub.video import pyav
 from bgsub.video.frames import Layout
 
-from .conftest import messages_of, packets, transport, walk, with_sound
+from .conftest import SIZE, messages_of, packets, transport, walk, with_sound
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def film(tmp_path):
 def test_all_packets_and_pictures_come_after_the_header(film):
     header, *others = messages_of(film, drops=True)
     assert isinstance(header, Header)
-    assert (header.codec, header.size) == ("h264", (64, 48))
+    assert (header.codec, header.size) == ("h264", SIZE)
     pictures = [each for each in others if isinstance(each, Seen)]
     assert [each.time_s for each in pictures] == pytest.approx([i / 25 for i in range(60)])
     assert len([each for each in others if isinstance(each, StreamPacket)]) == 60

@@ -21,7 +21,7 @@ def write_long_results(results, folder, *, frames, events):
     values = np.random.default_rng(0).normal(5, 2, (frames, 3))
     rows = ["frame,time_s,error,rmse,score,outlier,doubtful,local,flag"]
     rows += [
-        f"{i},{0.04 * i - 0.04:.9g},{1728 * a * a:.9g},{abs(a):.9g},{b:.9g},0,0,{c:.9g},"
+        f"{i},{0.04 * i - 0.04:.9g},{768 * a * a:.9g},{abs(a):.9g},{b:.9g},0,0,{c:.9g},"
         for i, (a, b, c) in enumerate(values.tolist(), start=1)
     ]
     (folder / "errors.csv").write_text("\n".join(rows) + "\n", encoding="ascii")

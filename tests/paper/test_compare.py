@@ -78,7 +78,7 @@ def test_backgrounds_are_of_the_chosen_frames(whole):
     assert whole.chosen == [5, 40]
     assert set(whole.backgrounds) == set(METHODS)
     gray = whole.pictures[1]
-    assert gray.shape == (36, 48)
+    assert gray.shape == (24, 32)
     background = whole.backgrounds["trpca"][1]
     foreign = np.abs(gray - background) > 25
     assert foreign.sum() > 30
@@ -100,7 +100,7 @@ def test_a_fit_that_fails_keeps_its_row_and_the_others_go_on(clip, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(clip))
     methods = {**METHODS}
     monkeypatch.setattr("bgsub.paper.compare.PROGRAM_BYTES", 0)
-    need = {name: METHODS[name].memory_bytes(N_FRAMES, 36 * 48, 2) for name in methods}
+    need = {name: METHODS[name].memory_bytes(N_FRAMES, 24 * 32, 2) for name in methods}
     limit = (need["pca"] + need["pcp"]) // 2
     assert need["pca"] < limit < need["pcp"]
     options = CompareOptions(

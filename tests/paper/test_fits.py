@@ -40,7 +40,7 @@ def test_the_file_holds_the_luma_of_every_frame(scene, write):
     frames = scene(12, color=False)
     source = open_source(frames)
     written = write(source)
-    assert written.shape == (12, 36 * 48)
+    assert written.shape == (12, 24 * 32)
     np.testing.assert_array_equal(written.map(), frames.reshape(12, -1))
     np.testing.assert_array_equal(written.numbers, np.arange(1, 13))
     assert written.total == 12
@@ -59,7 +59,7 @@ def test_a_longer_input_is_sampled(scene, write):
 
 def test_pixels_outside_the_mask_are_left_out(scene, tmp_path, write):
     frames = scene(5, color=False)
-    mask = np.zeros((36, 48), dtype=np.uint8)
+    mask = np.zeros((24, 32), dtype=np.uint8)
     mask[10:20, 5:30] = 255
     write_image(tmp_path / "mask.png", mask)
     source = open_source(frames, mask_image=str(tmp_path / "mask.png"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 import shlex
 import shutil
@@ -29,7 +31,7 @@ COMMANDS = sorted(
 )
 SMALL = {
     "compare": "--methods trpca,pca --k 1,2 --scale 0.1",
-    "experiment synthetic": "--sets 1 --shares 0.1",
+    "experiment synthetic": "--sets 1 --shares 0.1 --seed 3 --format markdown",
     "experiment digits": "--sets 1 --shares 0.1 --samples 40 --k 1",
     "experiment background": "--methods trpca,pca --k 1,2 --scale 0.1",
     "experiment moved-object": "--methods trpca,pca --k 1 --frames 640",
@@ -62,6 +64,24 @@ def test_a_command_of_the_page_runs_as_written(
     done = CliRunner().invoke(cli, arguments)
     assert done.exit_code == 0, done.stderr
     assert done.stdout or command.startswith("bgsub run")
+    if "synthetic" in arguments:
+        holds_the_synthetic_experiment(Path("fig1"), done.stdout)
+
+
+def holds_the_synthetic_experiment(out: Path, said: str) -> None:
+    assert sorted(path.name for path in out.iterdir()) == [
+        "run.json", "synthetic.csv", "synthetic.png"
+    ]  # fmt: skip
+    rows = list(csv.DictReader((out / "synthetic.csv").read_text().splitlines()))
+    assert {(row["data"], row["p"]) for row in rows} == {
+        (name, p) for name in ("Data1", "Data2") for p in ("100", "20")
+    }
+    assert len(said.splitlines()) == 2 + len(rows)
+    assert said.startswith("| data | p | variant | λ = 0.1 |")
+    manifest = json.loads((out / "run.json").read_text())
+    assert manifest["command"] == "experiment synthetic"
+    assert manifest["seed"] == manifest["options"]["seed"] == 3
+    assert manifest["options"]["shares"] == [0.1]
 
 
 def test_there_is_a_command_of_every_kind() -> None:

@@ -124,25 +124,25 @@ class TestNewFootage:
         self, scene, save, options, tmp_path
     ):
         clip = save(scene(24, visit=18))
-        run(clip, tmp_path / "fit", options(outputs=["model"], roi=(8, 4, 32, 24), scale=0.5))
+        run(clip, tmp_path / "fit", options(outputs=["model"], roi=(4, 4, 24, 20), scale=0.5))
         new = apply(tmp_path / "fit", clip, tmp_path / "new", options(outputs={"errors"}))
-        assert new.manifest["frame_size"] == [16, 12]
+        assert new.manifest["frame_size"] == [12, 10]
 
     def test_scale_can_make_it_fit(self, model, scene, save, options):
-        path = save(scene(n=3, height=72, width=96, visit=9))
+        path = save(scene(n=3, height=48, width=64, visit=9))
         table = model_errors(model, path, options(scale=0.5)).table
         assert table.frames.tolist() == [1, 2, 3]
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("height", [36, 40])
+    @pytest.mark.parametrize("height", [24, 40])
     def test_another_size_names_both(self, height, model, scene, save, tmp_path, options):
         path = save(scene(n=3, height=height, width=64, visit=9))
         for call in (
             lambda: apply(model, path, tmp_path / "out", options()),
             lambda: model_errors(model, path, options()),
         ):
-            with pytest.raises(InputError, match=f"64.{height}.*48.36.*or --scale or --roi") as err:
+            with pytest.raises(InputError, match=f"64.{height}.*32.24.*or --scale or --roi") as err:
                 call()
             assert "clip.npy" in str(err.value)
         assert not (tmp_path / "out").exists()
@@ -158,7 +158,7 @@ class TestRefusals:
         assert not (tmp_path / "out").exists()
 
     def test_what_a_model_has_already(self, whole_run, model, options, tmp_path):
-        write_image(tmp_path / "mask.png", np.full((36, 48), 255, dtype=np.uint8))
+        write_image(tmp_path / "mask.png", np.full((24, 32), 255, dtype=np.uint8))
         for match, chosen in (
             ("--mask-image", options(mask_image=str(tmp_path / "mask.png"))),
             ("--spectrum", options(outputs={"spectrum"})),

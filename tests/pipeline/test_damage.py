@@ -20,7 +20,7 @@ def damaged_film(tmp_path):
 
 def test_doubtful_frames_are_flagged_and_not_fitted(tmp_path, options, manifest_of):
     path = damaged_film(tmp_path)
-    result = run(path, tmp_path / "out", options(outputs={"errors", "model"}, scale=0.25))
+    result = run(path, tmp_path / "out", options(outputs={"errors", "model"}, model="paper"))
     with (tmp_path / "out" / "errors.csv").open() as file:
         rows = list(csv.DictReader(file))
     numbers = [int(row["frame"]) for row in rows]

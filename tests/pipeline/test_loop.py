@@ -19,7 +19,7 @@ from bgsub.video.source import open_source
 FOOTAGE = {
     "colour": {},
     "colour as RGB": {"format": "mkv"},
-    "a grey part": {"color": "gray", "roi": (3, 5, 31, 27)},
+    "a grey part": {"color": "gray", "roi": (3, 5, 25, 19)},
     "some pixels": {"ignore": "region"},
 }
 
@@ -41,7 +41,7 @@ class TestMasks:
     def test_of_an_array_and_the_iterator_may_be_left(self, scene):
         iterator = bgsub.masks(scene())
         frame, mask = next(iterator)
-        assert (frame.number, mask.shape) == (1, (36, 48))
+        assert (frame.number, mask.shape) == (1, (24, 32))
         iterator.close()
 
     def test_options_by_name_are_those_of_run_options(self, scene, options):
@@ -61,8 +61,8 @@ class TestMasks:
     def test_bytes_are_those_of_one_thread(self, case, scene, encode, tmp_path, options):
         clip, chosen = encode(scene(16, visit=10)), FOOTAGE[case]
         if "ignore" in chosen:
-            region = np.zeros((36, 48), np.uint8)
-            region[10:25, 10:30] = 255
+            region = np.zeros((24, 32), np.uint8)
+            region[10:20, 10:25] = 255
             write_image(tmp_path / "region.png", region)
             chosen = {"ignore": str(tmp_path / "region.png")}
         contents = []

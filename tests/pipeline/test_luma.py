@@ -13,8 +13,8 @@ from bgsub.video.source import open_source
 GEOMETRIES = {
     "as it is": {},
     "half the size": {"scale": 0.5},
-    "odd region": {"roi": Region(3, 5, 41, 30)},
-    "even region, enlarged": {"roi": Region(2, 4, 40, 30), "scale": 2.0},
+    "odd region": {"roi": Region(3, 5, 27, 18)},
+    "even region, enlarged": {"roi": Region(2, 4, 26, 18), "scale": 2.0},
 }
 
 

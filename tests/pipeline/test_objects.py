@@ -18,7 +18,7 @@ TABLES = {"objects", "tracks", "events"}
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory):
     path = tmp_path_factory.mktemp("clip") / "clip.npy"
-    np.save(path, make_scene(32, visit=18))
+    np.save(path, make_scene(32, 36, 48, visit=18))
     return str(path)
 
 

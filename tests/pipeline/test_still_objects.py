@@ -24,7 +24,7 @@ def place(frame):
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     rng = np.random.default_rng(4)
-    height, width = 48, 64
+    height, width = 36, 48
     ground = np.linspace(90, 150, width)[None, :, None] + rng.normal(0, 3, (height, width, 3))
     thing = np.tile([40.0, 50.0, 200.0], (HEIGHT, WIDTH, 1))
     thing[2:4, 3:12] = 30

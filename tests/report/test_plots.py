@@ -115,7 +115,7 @@ def test_numbers_of_crowded_events_do_not_overlap() -> None:
     assert max(find_events(table), key=lambda event: event.peak_score).number in numbers
 
 
-@pytest.mark.parametrize("title", ["$x_1$ and $.mp4", "北京\n.mp4", "a" * 300, "<&>.avi", ""])
+@pytest.mark.parametrize("title", ["$x_1$ and $<&>.mp4", "北京\n" + "a" * 300, ""])
 def test_odd_titles(title: str) -> None:
     assert picture(make_table(20), title).shape == (500, 1200, 3)
 

@@ -78,14 +78,13 @@ def test_submit_does_not_wait_for_the_others():
         waiting.join()
 
 
-def test_libraries_stay_on_one_thread_and_get_theirs_back():
+def test_libraries_stay_on_one_thread_and_get_theirs_back(opencv_threads):
     before = [(pool["filepath"], pool["num_threads"]) for pool in threadpool_info()]
-    opencv = cv2.getNumThreads()
     with Workers(2):
         assert {pool["num_threads"] for pool in threadpool_info()} == {1}
         assert cv2.getNumThreads() == 1
     assert [(pool["filepath"], pool["num_threads"]) for pool in threadpool_info()] == before
-    assert cv2.getNumThreads() == opencv
+    assert cv2.getNumThreads() == opencv_threads
 
 
 def test_no_thread_is_left():

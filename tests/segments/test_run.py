@@ -17,20 +17,19 @@ from bgsub.pipeline.run import run as run_as_one
 from bgsub.segments.plan import segment_folder
 from bgsub.segments.run import run, run_segment
 from bgsub.video.images import read_image
+from tests.conftest import make_options, make_scene
 
 OUTPUTS = {
     *("background", "foreground", "mask", "errors", "plot", "model"),
-    *("objects", "tracks", "events", "overlay"),
+    *("objects", "tracks", "events"),
 }
 
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
-    from tests.conftest import make_scene
-
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    frames = make_scene(150, 24, 32, visit=85)
-    frames[120:] = make_scene(150, 24, 32, visit=150)[120:]
+    frames = make_scene(150, visit=85)
+    frames[120:] = make_scene(150, visit=150)[120:]
     np.save(path, frames)
     return str(path)
 
@@ -43,8 +42,6 @@ def chosen(options):
 @pytest.fixture(scope="module")
 def whole(film, tmp_path_factory):
     """A run in segments that nothing disturbed: its folder, what it gave, and its progress."""
-    from tests.conftest import make_options
-
     out, seen = tmp_path_factory.mktemp("whole") / "out", []
     chosen = make_options(segment=50, outputs=OUTPUTS, format="mkv")
     return out, run(film, out, chosen, progress=lambda *call: seen.append(call)), seen
@@ -100,8 +97,6 @@ def test_a_segment_that_borrows_nothing_is_what_an_ordinary_run_of_it_gives(
 @pytest.fixture(scope="module")
 def visited(tmp_path_factory):
     """Somebody who stands still from a little before the second segment to behind its end."""
-    from tests.conftest import make_scene
-
     path = tmp_path_factory.mktemp("film") / "visited.npy"
     frames = make_scene(150, visit=150)
     frames[45:105, 10:24, 20:30] = (220, 200, 70)
@@ -129,8 +124,6 @@ class TestNeighbours:
             assert np.abs(there - empty).mean() < 20 < np.abs(there - [70, 200, 220]).mean()
 
     def test_masks_differ_no_more_at_a_border_than_with_one_fit(self, options, tmp_path, video):
-        from tests.conftest import make_scene
-
         film, borders = tmp_path / "film.npy", [50, 100]
         np.save(film, make_scene(150, visit=20))
         jumps = {}
@@ -156,12 +149,13 @@ def test_results_are_loaded_and_shown_as_those_of_any_run(whole):
 
 def test_other_formats_are_joined_too(film, options, tmp_path, video):
     zarr = pytest.importorskip("zarr")
-    chosen = {"segment": 50, "outputs": {"mask"}, "end": 100, "model": "paper"}
-    for form in ("png", "mp4", "zarr"):
-        run(film, tmp_path / form, options(format=form, **chosen))
+    chosen = {"segment": 50, "end": 100, "model": "paper"}
+    for form, drawn in (("png", set()), ("mp4", {"overlay"}), ("zarr", set())):
+        run(film, tmp_path / form, options(format=form, outputs={"mask"} | drawn, **chosen))
     files = sorted((tmp_path / "png" / "mask").iterdir())
     assert [path.name for path in files] == [f"{number:06d}.png" for number in range(1, 101)]
-    assert len(video(tmp_path / "mp4" / "mask.mp4")) == 100
+    for name in ("mask", "overlay"):
+        assert len(video(tmp_path / "mp4" / f"{name}.mp4")) == 100
     masks = zarr.open_array(store=str(tmp_path / "zarr" / "mask.zarr"), mode="r")
     np.testing.assert_array_equal(masks[:], [read_image(path) for path in files])
 
@@ -183,8 +177,6 @@ def test_spectrum_and_page_are_of_the_film(film, options, tmp_path):
 
 @pytest.fixture(scope="module")
 def first_alone(film, tmp_path_factory):
-    from tests.conftest import make_options
-
     out = tmp_path_factory.mktemp("stopped") / "out"
 
     def work(plan, numbers):

@@ -17,6 +17,7 @@ from tests.video.damaged_films import (
     DAMAGES,
     RATE,
     film,
+    packet_places,
     shown_picture,
 )
 
@@ -117,8 +118,6 @@ def damaged(tmp_path, codec, container, place, start=0, **options):
 
 
 def _places(path):
-    from tests.video.damaged_films import packet_places
-
     return packet_places(path.read_bytes())
 
 
