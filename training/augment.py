@@ -22,6 +22,9 @@ Singles = NDArray[np.float32]
 SIDE = 192
 """Pixels of a crop's side."""
 
+VARIATIONS = ("surges", "specks", "patches")
+"""What may be done to a crop and is told of it, so that it can be left out."""
+
 _IMAGES = ("frame", "before", "first", "second")
 
 
@@ -156,11 +159,21 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
     crop = _turned(crop, rng)
     if rng.random() < 0.3:
         crop = _furnished(crop, examples, rng)
+    if rng.random() < 0.2:
+        examples.used.add("surges")
+        crop = _surging(crop, rng)
     if rng.random() < 0.5:
         for _ in range(rng.integers(1, 5)):
             crop = _pasted(crop, examples, rng)
+    if rng.random() < 0.12:
+        examples.used.add("specks")
+        for _ in range(rng.integers(1, 5)):
+            crop = _specked(crop, rng)
     if rng.random() < 0.3:
         crop = _lit(crop, rng)
+    if rng.random() < 0.2:
+        examples.used.add("patches")
+        crop = _toned(crop, rng) if rng.random() < 0.4 else _patched(crop, rng)
     if rng.random() < 0.12:
         crop = _shaken(crop, rng)
     crop = _recolored(crop, rng)
@@ -330,6 +343,138 @@ def _ground(rng: np.random.Generator) -> Singles:
         spots = cv2.GaussianBlur(spots, (0, 0), size).reshape(SIDE, SIDE, channels)
         ground = ground + spots / (spots.std() + 1e-6) * rng.uniform(0, 1) ** 2 * most
     return np.clip(ground, 0, 255).astype(np.float32)
+
+
+def _surging(crop: Crop, rng: np.random.Generator) -> Crop:
+    """Let the place itself move, as water, leaves, smoke and rain do, before objects come.
+
+    Noise, activity and second hypothesis become what they are at such places of real films: of a
+    deviation of 7 grey levels about .75 and half of that, of more a smaller part; from 5 levels on
+    a second colour is common.
+    """
+    y, x = np.mgrid[-1 : 1 : SIDE * 1j, -1 : 1 : SIDE * 1j].astype(np.float32)
+    where, kind = np.ones((SIDE, SIDE), np.float32), rng.random()
+    if kind < 0.4:  # up to a horizon
+        slope, level = rng.uniform(-0.3, 0.3), rng.uniform(-0.8, 0.6)
+        where = np.clip((y + slope * x - level) / rng.uniform(0.02, 0.5) + 0.5, 0, 1)
+        where = where * (1 + rng.uniform(0, 2) * np.maximum(y - level, 0))
+    elif kind < 0.8:
+        where = np.clip(1.5 * _waves(rng, rng.uniform(8, 40)) + rng.uniform(-1, 1), 0, 1)
+    if rng.random() < 0.5:
+        where = where * np.exp(0.5 * _waves(rng, rng.uniform(4, 20)))
+    free = cv2.GaussianBlur((crop.truth != scenes.OBJECT).astype(np.float32), (0, 0), 0.7)
+    deviation = np.minimum(where * np.exp(rng.uniform(np.log(2), np.log(35))), 50)
+    sizes = [float(np.exp(rng.uniform(np.log(0.5), np.log(7)))) for _ in range(rng.integers(1, 4))]
+    stretch = float(np.exp(rng.uniform(0, 1.4)))
+    skew = rng.uniform(-0.9, 0.9) if rng.random() < 0.6 else 0.0
+
+    def pattern() -> Singles:
+        sum_ = np.sum([_waves(rng, size, stretch) for size in sizes], 0) / len(sizes) ** 0.5
+        if skew:
+            sum_ = np.expm1(skew * np.clip(sum_, -3, 3)) / skew
+        return np.asarray((sum_ - sum_.mean()) / (sum_.std() + 1e-6), np.float32)
+
+    now, alike = pattern(), rng.uniform(0, 0.9)
+    earlier = alike * _moved(now, *rng.uniform(-2, 2, 2)) + (1 - alike**2) ** 0.5 * pattern()
+    tint = 1 + rng.uniform(-0.25, 0.25, 3) * (rng.random() < 0.6)
+    tint = tint.astype(np.float32)
+    images, shares, order = crop.images.copy(), crop.shares.copy(), crop.order.copy()
+    for i, one in enumerate((now, earlier)):
+        images[i] += ((free * deviation * one)[..., None]) * tint
+    common = (deviation > rng.uniform(4, 9)) & (rng.random() < 0.8)
+    common &= _waves(rng, rng.uniform(0.7, 3)) > rng.uniform(-1.5, 0.5)
+    share = np.where(common, np.clip(0.02 + 0.008 * deviation * rng.uniform(0.5, 1.5), 0, 0.4), 0)
+    share = share.astype(np.float32)
+    images[3] += (common * 1.5 * deviation * pattern())[..., None] * tint
+    shares[1] = np.where(common, share, shares[1])
+    shares[0] = np.where(common, np.minimum(shares[0], 1 - 1.3 * share), shares[0])
+    if order.any():
+        for one in order:
+            one[common] = (rng.uniform(5, 25) * _waves(rng, 0.7))[common]
+    at_rest = rng.uniform(0.6, 1.1) * 0.8 * np.minimum(1, (7 / np.maximum(deviation, 1)) ** 0.5)
+    added = 8 * at_rest * deviation
+    return replace(
+        crop,
+        images=images,
+        shares=shares,
+        order=order,
+        noise=np.minimum(np.hypot(crop.noise, added), 255).astype(np.float32),
+        activity=np.minimum(np.hypot(crop.activity, added / 2), 255).astype(np.float32),
+    )
+
+
+def _waves(rng: np.random.Generator, size: float, stretch: float = 1.0) -> Singles:
+    """Draw a smooth field of mean 0 and deviation 1, wider than high by a factor."""
+    field = rng.standard_normal((SIDE, SIDE)).astype(np.float32)
+    field = cv2.GaussianBlur(field, (0, 0), sigmaX=size * stretch, sigmaY=size)
+    return np.asarray((field - field.mean()) / (field.std() + 1e-6), np.float32)
+
+
+def _specked(crop: Crop, rng: np.random.Generator) -> Crop:
+    """Paste an object of a few pixels that stands out from the noise, and moves or does not."""
+    height = float(np.exp(rng.uniform(np.log(1.2), np.log(6))))
+    width = height * float(np.exp(rng.uniform(-0.4, 1.0)))
+    y, x = np.mgrid[:SIDE, :SIDE].astype(np.float32)
+    at = rng.uniform(6, SIDE - 6, 2)
+    far = ((x - at[0]) / width) ** 2 + ((y - at[1]) / height) ** 2
+    opacity = np.clip(1.5 - far, 0, 1) if rng.random() < 0.5 else np.exp(-0.7 * far)
+    opacity = opacity.astype(np.float32)
+    inside = opacity > 0.5
+    if not inside.any() or (crop.truth[inside] == scenes.OBJECT).any():
+        return crop
+    images, truth = crop.images.copy(), crop.truth.copy()
+    off = crop.noise[inside].mean() / 8 * rng.uniform(3, 12) + rng.uniform(2, 10)
+    color = images[2][inside].mean(0) + off * rng.choice([-1, 1]) * rng.uniform(0.8, 1.2, 3)
+    right, down = rng.uniform(-3, 3, 2) * (rng.random() < 0.7)
+    for i, alpha in enumerate((opacity, _moved(opacity, -right, -down))):
+        images[i] += alpha[..., None] * (color - images[i])
+    truth[(opacity > 0.3) & (truth != scenes.OBJECT)] = scenes.UNSCORED
+    truth[inside] = scenes.OBJECT
+    return replace(crop, images=images.astype(np.float32), truth=truth)
+
+
+def _patched(crop: Crop, rng: np.random.Generator) -> Crop:
+    """Let sun or the shadow of a cloud fall on a part of the place, whose texture it leaves."""
+    kind = rng.random()
+    if kind < 0.4:  # what looks alike: a road, a wall
+        luma = cv2.GaussianBlur(crop.images[2].mean(-1), (0, 0), rng.uniform(0.5, 4))
+        y, x = rng.integers(SIDE, size=2)
+        field = rng.uniform(8, 40) - np.abs(luma - luma[y, x])
+        field = field / 10 + 0.7 * _waves(rng, 30)
+    elif kind < 0.8:
+        field = _waves(rng, rng.uniform(8, 45)) + rng.uniform(-1, 1)
+    else:
+        turn = rng.uniform(0, 2 * np.pi)
+        y, x = np.mgrid[-1 : 1 : SIDE * 1j, -1 : 1 : SIDE * 1j]
+        field = 4 * (np.cos(turn) * x + np.sin(turn) * y + rng.uniform(-0.8, 0.8))
+    where = np.clip(field / float(np.exp(rng.uniform(np.log(0.02), np.log(2)))) + 0.5, 0, 1)
+    where = cv2.GaussianBlur(where.astype(np.float32), (0, 0), rng.uniform(0.5, 3))[..., None]
+    light = float(np.exp(rng.uniform(0.05, 0.7) * rng.choice([-1, 1], p=[0.35, 0.65])))
+    light = light * rng.uniform(0.95, 1.05, 3).astype(np.float32)
+    images, truth = crop.images.copy(), crop.truth
+    images[0] *= 1 + where * (light - 1)
+    images[1] *= 1 + where * (light * rng.uniform(0.9, 1.1) ** (rng.random() < 0.3) - 1)
+    if rng.random() < 0.2:  # it has been so before
+        images[3] *= 1 + where * (light - 1)
+    if light.mean() < 0.85:
+        dark = (where[..., 0] > 0.5) & (truth == scenes.BACKGROUND)
+        truth = np.where(dark, np.uint8(scenes.SHADOW), truth)
+    return replace(crop, images=images, truth=truth)
+
+
+def _toned(crop: Crop, rng: np.random.Generator) -> Crop:
+    """Bend the tones of the frames, each colour's its own way, as sensors do while light grows."""
+    levels = np.linspace(0, 255, 7)
+    images, most = crop.images.copy(), rng.uniform(2, 14)
+    both = rng.standard_normal(7) * most
+    for channel in range(3):
+        bent = both + rng.standard_normal(7) * most * rng.uniform(0, 0.6)
+        curve = np.interp(np.arange(256), levels, bent).astype(np.float32)
+        curve = cv2.GaussianBlur(curve[None], (0, 0), 12)[0]
+        for i in range(2):
+            at = np.clip(images[2, ..., channel], 0, 255).astype(np.uint8)
+            images[i, ..., channel] += curve[at]
+    return replace(crop, images=images)
 
 
 def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:

@@ -23,11 +23,11 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from bgsub.segmenter.network import CHANNELS, features
 from training import scenes
-from training.augment import SIDE, Examples, augmented, groups_of, mapped
+from training.augment import SIDE, VARIATIONS, Examples, augmented, groups_of, mapped
 from training.model import MaskNet
 
-ORIGINS = [*scenes.GROUPS, "real", "made"]
-"""What crops come from, by the bits of their tags."""
+ORIGINS = [*scenes.GROUPS, "real", "made", *VARIATIONS]
+"""What crops come from and what was made of them, by the bits of their tags."""
 
 WITHOUT = {
     "look": [0, 1, 2],
@@ -173,17 +173,23 @@ class Learner:
         torch.manual_seed(arguments.seed)
         self.net, self.mean = MaskNet(), MaskNet().eval().requires_grad_(False)
         if arguments.begin_with:
-            self.net.load_state_dict(torch.load(arguments.begin_with))
+            begin = arguments.begin_with
+            fold = name.removeprefix(arguments.out.stem)
+            self.net.load_state_dict(torch.load(begin.with_stem(begin.stem + fold)))
         self.mean.load_state_dict(self.net.state_dict())
         self.net, self.mean = (
             one.to(device, memory_format=torch.channels_last) for one in (self.net, self.mean)
         )
+        self.kept: list[dict[str, Tensor]] = []
+        """Weights that it began with, if any, and those halfway."""
+        if arguments.begin_with:
+            self.keep()
         self.rate = torch.tensor(arguments.rate, device=device)
         self.optimizer = torch.optim.AdamW(
             self.net.parameters(), self.rate, weight_decay=1e-3, capturable=device.type == "cuda"
         )
         self.seen = torch.ones(1, CHANNELS, 1, 1, device=device)
-        self.seen[:, [plane for one in arguments.without for plane in WITHOUT[one]]] = 0
+        self.seen[:, [plane for one in arguments.without for plane in WITHOUT.get(one, ())]] = 0
         self.entropy = torch.zeros((), device=device)
         self._where = torch.zeros(arguments.batch, dtype=torch.int64, device=device)
         both = zip(self.mean.state_dict().values(), self.net.state_dict().values(), strict=True)
@@ -233,13 +239,25 @@ class Learner:
             "mean": self.mean.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "entropy": self.entropy,
+            "kept": self.kept,
         }
+
+    def keep(self) -> None:
+        """Keep the mean weights of now for the end."""
+        self.kept.append({key: one.clone() for key, one in self.mean.state_dict().items()})
+
+    def settle(self) -> None:
+        """Make the weights the mean of those kept and of now: these do better on other scenes."""
+        for key, one in self.mean.state_dict().items():
+            if one.is_floating_point():
+                one.copy_(torch.stack([one, *(state[key] for state in self.kept)]).mean(0))
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
         self.entropy.copy_(state["entropy"])
         self.net.load_state_dict(state["net"])
         self.mean.load_state_dict(state["mean"])
+        self.kept = state["kept"]
         self.optimizer.load_state_dict(state["optimizer"])
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate
@@ -288,7 +306,7 @@ def main() -> None:
     parser.add_argument("--leave-out", default="", help="groups of scenes, comma between them")
     parser.add_argument("--folds", action="store_true", help="leave out each group in turn, too")
     parser.add_argument("--only", choices=["labels", "made", "all"], default="all")
-    parser.add_argument("--without", choices=sorted(WITHOUT), nargs="*", default=[])
+    parser.add_argument("--without", choices=[*WITHOUT, *VARIATIONS], nargs="*", default=[])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--workers", type=int, default=15 if gpu else 1, help="that draw crops")
@@ -297,7 +315,7 @@ def main() -> None:
     parser.add_argument("--kept", type=int, default=42000 if gpu else 800, help="crops in memory")
     parser.add_argument("--average", type=float, default=0.998 if gpu else 0.995)
     parser.add_argument("--rate", type=float, default=4e-3)
-    parser.add_argument("--begin-with", type=Path, help="weights to begin with")
+    parser.add_argument("--begin-with", type=Path, help="weights; with --folds one file for each")
     parser.add_argument("--every", type=int, default=500)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -312,6 +330,7 @@ def main() -> None:
         bank.add(next(loader), rng)
     left_out = {one for one in arguments.leave_out.split(",") if one}
     left_out |= {"all": set[str](), "labels": {"made"}, "made": {"real"}}[arguments.only]
+    left_out |= {*arguments.without} & {*VARIATIONS}
     learners = [Learner(out.stem, left_out, bank, arguments)]
     learners += [
         Learner(f"{out.stem}-{group}", left_out | {group}, bank, arguments)
@@ -329,6 +348,11 @@ def main() -> None:
     while True:
         seconds = time.monotonic() - start
         done = max(seconds / (60 * arguments.minutes), step / arguments.steps)
+        for learner in learners:
+            if done >= 1:
+                learner.settle()
+            elif done >= 0.5 and len(learner.kept) < 1 + bool(arguments.begin_with):
+                learner.keep()
         if done >= 1 or (step > begun and step % arguments.every == 0):
             for learner in learners:
                 torch.save(learner.mean.state_dict(), out.with_name(f"{learner.name}.pt"))
