@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -51,9 +52,10 @@ def _load(given: str, footage: str | None, params: Mapping[str, Any], session: S
         names = {one.name for one in declared_options(SourceOptions)} | {"k", "memory", "temp"}
         _name_idle(names, reason, session)
         return _recorded(path)
-    if _is_model(path):
-        advice = "name the footage after it that it is to be applied to"
-        raise UsageError(f"{given} is a model; {advice}")
+    with contextlib.suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+        if "bgsub_model.npy" in archive.namelist():  # or else there are frames in an .npz file
+            advice = "name the footage after it that it is to be applied to"
+            raise UsageError(f"{given} is a model; {advice}")
     inside = sorted(path.glob("*/run.json")) if path.is_dir() else []
     if inside:
         from bgsub.video.source import image_files
@@ -85,8 +87,7 @@ def _recorded(path: Path) -> _Errors:
     """Read the errors that a run has written, and what its run.json says of them."""
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.scene_change import SceneChange
-    from bgsub.pipeline.manifest import load_manifest, recorded_path
-    from bgsub.pipeline.results import has_results
+    from bgsub.pipeline.results import has_results, load_manifest, recorded_path
 
     manifest = load_manifest(path.parent) if has_results(path.parent) else {}
     if manifest and not path.exists():
@@ -111,15 +112,6 @@ def _name_idle(names: set[str], reason: str, session: Session) -> None:
     for param in click.get_current_context().command.params:
         if param.name in names & opts.typed_options():
             session.log("warning", f"{max(param.opts, key=len)} has no effect here: {reason}")
-
-
-def _is_model(path: Path) -> bool:
-    """Return whether a file is a saved model rather than frames in an .npz file."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return "bgsub_model.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False
 
 
 def _check_footage(errors: _Errors, given: str, session: Session) -> None:

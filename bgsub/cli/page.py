@@ -140,7 +140,7 @@ class _Pages:
     def write(self, folder: Path, path: Path, *, keep: bool = False) -> Row:
         """Write the page of results; with `keep`, not where their run has written it."""
         from bgsub.page.pages import encode_page, make_page, make_row
-        from bgsub.pipeline.manifest import load_manifest, recorded_path
+        from bgsub.pipeline.results import load_manifest, recorded_path
 
         manifest = load_manifest(folder)
         if "input" not in manifest:
@@ -165,7 +165,10 @@ class _Pages:
                 copies=beside,
                 standalone=self.standalone,
                 selection=selection,
-                announce=self._announce,
+                announce=lambda frames, size: self.session.log(
+                    "note",
+                    f"the preview of {frames} frames will add about {size / 1e6:.1f} MB",
+                ),
                 progress=stack.enter_context(make_progress(self.session)),
             )
             write_file(path, encode_page(page.html))
@@ -179,10 +182,6 @@ class _Pages:
                     message = f"{shown.film.path}: a copy that browsers play ({size:.1f} MB)"
                     self.session.log("note", message)
         return make_row(page, path)
-
-    def _announce(self, frames: int, size: int) -> None:
-        message = f"the preview of {frames} frames will add about {size / 1e6:.1f} MB"
-        self.session.log("note", message)
 
     def name_absent(self) -> None:
         """Name the views that runs did not write, in one line for all pages."""
@@ -244,8 +243,7 @@ def view_command(session: Session, results: str, host: str, port: int, opens: bo
 def _made(folder: Path, session: Session) -> dict[str, bytes]:
     """Make the page of a folder that has none, in memory."""
     from bgsub.page.pages import encode_page, make_page
-    from bgsub.pipeline.manifest import load_manifest
-    from bgsub.pipeline.results import MANIFEST
+    from bgsub.pipeline.results import MANIFEST, load_manifest
 
     if not folder.is_dir():
         raise InputError(f"{folder}: is no folder; name one that bgsub run wrote")

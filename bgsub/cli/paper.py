@@ -58,7 +58,7 @@ def compare_command(
     once. A method that fails keeps its row, with the reason.
     """
     from bgsub.paper.figures import render_decomposition
-    from bgsub.pipeline.manifest import Stopwatch
+    from bgsub.pipeline.results import Stopwatch
 
     options = opts.chosen(kinds.CompareOptions, {**params, "run": opts.run_options(params)})
     for unused in options.unused:
@@ -152,7 +152,7 @@ def _record(
     command: str, path: str, comparison: Comparison, options: kinds.CompareOptions
 ) -> dict[str, Any]:
     """Return what run.json says of a comparison."""
-    from bgsub.pipeline.manifest import input_identity, preamble
+    from bgsub.pipeline.results import input_identity, preamble
 
     return {
         **preamble(command, options.to_json()),
@@ -286,7 +286,7 @@ def _curves(
     For people, the mean tre alone is printed, with the shares side by side in each panel.
     """
     from bgsub.paper.figures import render_tre, tre_table
-    from bgsub.pipeline.manifest import preamble
+    from bgsub.pipeline.results import preamble
 
     header, panel, across = columns
     files: _Files = {f"{name}.png": render_tre(panels, title, columns=across)}

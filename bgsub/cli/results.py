@@ -233,8 +233,7 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
     by time.
     """
     from bgsub.export.clips import Painter, clip_names, join_clips, plan_spans, write_clips
-    from bgsub.pipeline.manifest import preamble
-    from bgsub.pipeline.results import ResultsDirectory
+    from bgsub.pipeline.results import ResultsDirectory, preamble
 
     force, own = params.pop("force"), opts.chosen(ClipOptions, params)
     for unused in own.unused:

@@ -51,7 +51,7 @@ def _repeat(ctx: click.Context, _param: click.Parameter, value: str | None) -> _
     """Make the options of an earlier run the defaults of this one."""
     if value is None or ctx.resilient_parsing:
         return None
-    from bgsub.pipeline.manifest import load_manifest, recorded_path
+    from bgsub.pipeline.results import load_manifest, recorded_path
 
     manifest = load_manifest(Path(value))
     if manifest.get("command", "run") != "run":
@@ -179,7 +179,14 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
     jobs: list[Job] = []
     taken: set[str] = set()  # file systems may take Water for water
     for number, given in enumerate(inputs, start=1):
-        stem, place = _stem(given), out
+        path, place = Path(given), out
+        stem = path.stem
+        if path.is_dir():
+            whole = path.resolve()
+            stem = whole.stem if whole.suffix == ".zarr" else whole.name
+        elif not path.exists() and any(character in path.name for character in "*?[%"):
+            stem = path.parent.resolve().name  # images are known by their folder
+        stem = stem or "input"
         for i in itertools.count(1) if subfolders else ():
             place = out / (f"{stem}-{i}" if i > 1 else stem)
             is_foreign = keep and is_complete(place) and not work_of.belongs(place, given)
@@ -188,18 +195,6 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
         taken.add(place.name.casefold())
         jobs.append(Job(given, place, number, len(inputs)))
     return jobs
-
-
-def _stem(given: str) -> str:
-    """Name the folder of an input."""
-    path = Path(given)
-    stem = path.stem
-    if path.is_dir():
-        whole = path.resolve()
-        stem = whole.stem if whole.suffix == ".zarr" else whole.name
-    elif not path.exists() and any(character in path.name for character in "*?[%"):
-        stem = path.parent.resolve().name  # images are known by their folder
-    return stem or "input"
 
 
 def check_out(out: Path) -> None:

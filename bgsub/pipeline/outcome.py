@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from bgsub.errors import InputError
 from bgsub.pipeline import advice
-from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import output_name
 from bgsub.pipeline.outputs import FrameOutputs
-from bgsub.pipeline.results import ResultsDirectory
+from bgsub.pipeline.results import (
+    ResultsDirectory,
+    Stopwatch,
+    check_facts,
+    load_manifest,
+    peak_memory,
+    preamble,
+    recorded_path,
+)
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
@@ -71,7 +78,7 @@ class RunResult:
         """
         from bgsub.page.films import read_frame
 
-        footage = manifests.recorded_path(self.manifest, self.manifest["input"]["path"])
+        footage = recorded_path(self.manifest, self.manifest["input"]["path"])
         return read_frame(self.out, self.manifest, number, footage)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -131,7 +138,7 @@ def load_results(folder: str | os.PathLike[str]) -> RunResult:
         If it holds no finished results of a run.
     """
     path = Path(folder)
-    manifest = manifests.load_manifest(path)
+    manifest = load_manifest(path)
     if manifest.get("command", "run") not in {"run", "apply"}:
         message = f"{path}: was written by bgsub {manifest['command']}"
         raise InputError(f"{message}; name a folder that bgsub run or bgsub apply wrote")
@@ -146,7 +153,7 @@ def _result(out: Path, manifest: dict[str, Any]) -> RunResult:
 def finish(
     outputs: FrameOutputs,
     table: ErrorTable | None,
-    watch: manifests.Stopwatch,
+    watch: Stopwatch,
     facts: dict[str, Any],
     fit_hints: Iterable[str] = (),
 ) -> RunResult:
@@ -171,7 +178,7 @@ def finish(
         "used": used,
     }
     manifest = {
-        **manifests.preamble(facts["command"], options.to_json()),
+        **preamble(facts["command"], options.to_json()),
         "directory": os.getcwd(),  # noqa: PTH109 - text
         **facts,
         **errors,
@@ -179,7 +186,7 @@ def finish(
         "findings": findings,
         "hints": hints,
         "stages_s": watch.seconds,
-        "peak_memory_bytes": manifests.peak_memory(),
+        "peak_memory_bytes": peak_memory(),
     }
     return commit(outputs.results, manifest, watch, with_page="report" in options.outputs)
 
@@ -218,12 +225,12 @@ def _errors(
 def commit(
     results: ResultsDirectory,
     manifest: dict[str, Any],
-    watch: manifests.Stopwatch,
+    watch: Stopwatch,
     *,
     with_page: bool,
 ) -> RunResult:
     """Write the page if asked for, check the manifest, and put all results in place."""
-    manifest = manifests.check_facts(manifest)
+    manifest = check_facts(manifest)
     if with_page:
         from bgsub.page.pages import encode_page, make_page
 

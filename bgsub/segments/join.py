@@ -22,10 +22,9 @@ from bgsub.outliers.events import Event
 from bgsub.pipeline import advice
 from bgsub.pipeline.activity import join_activity, join_heatmaps
 from bgsub.pipeline.inputs import VIDEOS, output_name, output_names
-from bgsub.pipeline.manifest import Stopwatch, load_manifest, peak_memory, preamble
 from bgsub.pipeline.objects import given_feedback, object_facts, object_options
 from bgsub.pipeline.outcome import RunResult, commit
-from bgsub.pipeline.results import ResultsDirectory
+from bgsub.pipeline.results import ResultsDirectory, Stopwatch, load_manifest, peak_memory, preamble
 from bgsub.segments.plan import SegmentPlan, segment_folder
 from bgsub.tracking.feedback import drop_alike
 from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded
@@ -69,6 +68,14 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
     for number, each in enumerate(found, start=1):
         for hint in each["hints"]:
             hints.setdefault(hint, []).append(number)
+    placed = []
+    for hint, numbers in hints.items():
+        shown = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
+        if len(numbers) == len(found):
+            placed.append(hint)
+        # What finds something in other segments would in these.
+        elif not hint.startswith(advice.EMPTY):
+            placed.append(f"segment{'s' * (len(numbers) > 1)} {shown}: {hint}")
     peaks = [peak_memory() or 0, *(each["peak_memory_bytes"] or 0 for each in found)]
     facts: dict[str, Any] = {
         **preamble("run", plan.options.to_json()),
@@ -84,12 +91,7 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
         "frames": frames,
         "events": None,
         "scene_change": segments[-1].get("scene_change"),
-        "hints": [
-            _placed(hint, numbers, len(found))
-            for hint, numbers in hints.items()
-            # What finds something in other segments would in these.
-            if len(numbers) == len(found) or not hint.startswith(advice.EMPTY)
-        ],
+        "hints": placed,
         "stages_s": _summed(each["stages_s"] for each in found),
         "peak_memory_bytes": max(peaks),
     }
@@ -121,14 +123,6 @@ def _summed(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         for name, value in part.items():
             total[name] = round(total.get(name, 0) + value, 4)
     return total
-
-
-def _placed(hint: str, numbers: Sequence[int], of: int) -> str:
-    """Return a hint and where it holds, unless it is everywhere."""
-    if len(numbers) == of:
-        return hint
-    shown = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
-    return f"segment{'s' * (len(numbers) > 1)} {shown}: {hint}"
 
 
 def _joined_events(found: Sequence[Facts]) -> list[Event]:
