@@ -44,43 +44,35 @@ def _load(given: str, footage: str | None, params: Mapping[str, Any], session: S
             both = f"{given} is no model.npz, but {footage} follows it"
             raise UsageError(f"{both}; give one input at a time")
         _name_idle({"k"}, f"the model {given} has its own", session)
-        return _computed(path, footage, params, session)
-    if folder.is_dir() and (has_results(folder) or (folder / "errors.csv").exists()):
-        path = folder / "errors.csv"
-    if path.suffix.lower() == ".csv":
-        reason = f"{given} holds errors that are known already; give the video"
-        names = {one.name for one in declared_options(SourceOptions)} | {"k", "memory", "temp"}
-        _name_idle(names, reason, session)
-        return _recorded(path)
-    with contextlib.suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
-        if "bgsub_model.npy" in archive.namelist():  # or else there are frames in an .npz file
-            advice = "name the footage after it that it is to be applied to"
-            raise UsageError(f"{given} is a model; {advice}")
-    inside = sorted(path.glob("*/run.json")) if path.is_dir() else []
-    if inside:
-        from bgsub.video.source import image_files
+    else:
+        if folder.is_dir() and (has_results(folder) or (folder / "errors.csv").exists()):
+            path = folder / "errors.csv"
+        if path.suffix.lower() == ".csv":
+            reason = f"{given} holds errors that are known already; give the video"
+            names = {one.name for one in declared_options(SourceOptions)} | {"k", "memory", "temp"}
+            _name_idle(names, reason, session)
+            return _recorded(path)
+        with contextlib.suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+            if "bgsub_model.npy" in archive.namelist():  # or else there are frames in an .npz file
+                advice = "name the footage after it that it is to be applied to"
+                raise UsageError(f"{given} is a model; {advice}")
+        if path.is_dir() and (inside := sorted(path.glob("*/run.json"))):
+            from bgsub.video.source import image_files
 
-        if not image_files(given):
-            several = "holds several results; give one of them, such as"
-            raise InputError(f"{given}: {several} {inside[0].parent}")
-    return _computed(None, given, params, session)
-
-
-def _computed(
-    model: Path | None, footage: str, params: Mapping[str, Any], session: Session
-) -> _Errors:
-    """Compute the errors, by a fit or with a saved model."""
+            if not image_files(given):
+                several = "holds several results; give one of them, such as"
+                raise InputError(f"{given}: {several} {inside[0].parent}")
     options = opts.run_options(params)
     from bgsub.pipeline.run import fit_errors, model_errors
 
     with make_progress(session) as progress:
-        if model is None:
-            found = fit_errors(footage, options, progress=progress)
+        if footage is None:
+            found = fit_errors(given, options, progress=progress)
         else:
-            found = model_errors(model, footage, options, progress=progress)
+            found = model_errors(path, footage, options, progress=progress)
     for note in found.notes:
         session.log("warning", note)
-    return _Errors(found.table, Path(footage).resolve().name, footage)
+    return _Errors(found.table, Path(footage or given).resolve().name, footage or given)
 
 
 def _recorded(path: Path) -> _Errors:

@@ -237,10 +237,10 @@ def run_batch(
     if failed and len(jobs) == 1:
         raise click.exceptions.Exit(failed[0].exit_code)  # what is wrong was said
     if failed:
-        more = f" and {len(failed) - 10} more" if len(failed) > 10 else ""
-        failed.sort(key=lambda one: one.job.number)
-        names = ", ".join(one.job.input for one in failed[:10])
-        raise BatchError(f"{len(failed)} of {len(jobs)} inputs failed: {names}{more}")
+        from bgsub.pipeline.advice import some
+
+        names = some([one.job.input for one in sorted(failed, key=lambda one: one.job.number)])
+        raise BatchError(f"{len(failed)} of {len(jobs)} inputs failed: {names}")
     if len(jobs) > 1:
         skipped = sum(outcome.status == "skipped" for outcome in found)
         left = f", {skipped} skipped" if skipped else ""

@@ -324,7 +324,17 @@ def join_segments(
     facts, options = joined_facts(plan, found), plan.options
     frames = [int(each["frames"]["used"]) for each in found]
     with watch.stage("join"):
-        _join_frames(folders, facts, results, options)
+        rate = facts["input"].get("rate")
+        for name in output_names(options):  # videos and folders of pictures
+            path, parts = Path(name), [folder / name for folder in folders]
+            if path.stem not in VIDEOS:
+                continue
+            if path.suffix in {"", ".zarr"}:
+                (join_arrays if path.suffix else join_pictures)(parts, results.stage(name))
+                continue
+            begins = (float(segment["span"]["first_time_s"]) for segment in facts["segments"])
+            timed = list(zip(parts, begins, strict=True))
+            join_videos(timed, results.stage(name), title=path.stem, rate=rate and Fraction(rate))
         facts |= _join_tables(folders, facts, results, options)
         longest = folders[frames.index(max(frames))]
         for output in ("still", "spectrum"):
@@ -343,25 +353,6 @@ def join_segments(
     return commit(results, facts, watch, with_page="report" in options.outputs)
 
 
-def _join_frames(
-    folders: Sequence[Path], facts: Facts, results: ResultsDirectory, options: RunOptions
-) -> None:
-    """Join videos and folders of pictures."""
-    rate = facts["input"].get("rate")
-    for name in output_names(options):
-        stem = Path(name).stem
-        if stem not in VIDEOS:
-            continue
-        parts = [folder / name for folder in folders]
-        if Path(name).suffix in {"", ".zarr"}:
-            join = join_arrays if Path(name).suffix else join_pictures
-            join(parts, results.stage(name))
-            continue
-        begins = (float(segment["span"]["first_time_s"]) for segment in facts["segments"])
-        timed = list(zip(parts, begins, strict=True))
-        join_videos(timed, results.stage(name), title=stem, rate=rate and Fraction(rate))
-
-
 def _join_tables(
     folders: Sequence[Path], facts: Facts, results: ResultsDirectory, options: RunOptions
 ) -> dict[str, Any]:
@@ -373,7 +364,20 @@ def _join_tables(
         path = results.stage("errors.csv")
         join_errors(errors, path)
         if "plot" in options.outputs:
-            _plot(path, events, facts, results, options)
+            # Takes longer to import than many joins.
+            from bgsub.report.plots import Film, render_errors
+
+            reasons = {int(each["first"]): str(each["reason"]) for each in facts["segments"][1:]}
+            borders = {at: "" if why.startswith("after ") else why for at, why in reasons.items()}
+            used, outliers = int(facts["frames"]["used"]), int(facts["frames"]["outliers"] or 0)
+            data = render_errors(
+                read_overview(path, used, float(facts["cutoff"])),
+                events,
+                title=facts["input"]["name"],
+                plot_format=options.plot_format,
+                film=Film(used, outliers, borders),
+            )
+            results.write(output_name("plot", options), data)
     objects = [folder / "objects.csv" for folder in folders]
     if objects[0].is_file():
         source = facts["input"]
@@ -391,21 +395,3 @@ def _join_tables(
         summaries = [found[name]["summary"] for name in ("objects", "feedback") if name in found]
         found["findings"] = [*facts["findings"], *summaries]
     return found
-
-
-def _plot(
-    path: Path, events: list[Event], facts: Facts, results: ResultsDirectory, options: RunOptions
-) -> None:
-    """Draw errors.png with the borders of the segments."""
-    # Takes longer to import than many joins.
-    from bgsub.report.plots import Film, render_errors
-
-    borders = {
-        int(each["first"]): "" if str(each["reason"]).startswith("after ") else each["reason"]
-        for each in facts["segments"][1:]
-    }
-    used, outliers = int(facts["frames"]["used"]), int(facts["frames"]["outliers"] or 0)
-    table, film = read_overview(path, used, float(facts["cutoff"])), Film(used, outliers, borders)
-    title, form = facts["input"]["name"], options.plot_format
-    data = render_errors(table, events, title=title, plot_format=form, film=film)
-    results.write(output_name("plot", options), data)
