@@ -237,7 +237,7 @@ def run_batch(
     if failed and len(jobs) == 1:
         raise click.exceptions.Exit(failed[0].exit_code)  # what is wrong was said
     if failed:
-        from bgsub.pipeline.advice import some
+        from bgsub.pipeline.outcome import some
 
         names = some([one.job.input for one in sorted(failed, key=lambda one: one.job.number)])
         raise BatchError(f"{len(failed)} of {len(jobs)} inputs failed: {names}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import itertools
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -286,20 +285,16 @@ def expected_bytes(films: Sequence[Film], places: NDArray[np.int64]) -> int:
 
 def embed(film: Film, places: NDArray[np.int64]) -> dict[str, Any]:
     """Return `Film.describe` of a preview, with the video in ``src``, and its ``places``."""
-    pictures = film.pictures(places.tolist())
-    first = next(pictures, None)
-    if first is None:
-        return {"reason": "none of its pictures can be decoded"}
     steps = np.diff(film.stamps)
     kept: list[int] = []
     rate = 1 / (int(np.median(steps)) * film.base) if steps.size else Fraction(25)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "preview.mp4"
-        layout = Layout("bgr", *shrunk(first[1], _WIDTH).shape[:2])
 
         def frames() -> Iterator[Frame]:
-            for place, picture in itertools.chain([first], pictures):
+            for place, picture in film.pictures(places.tolist()):
                 data = cv2.cvtColor(shrunk(picture, _WIDTH), cv2.COLOR_RGB2BGR).astype(np.uint8)
+                layout = Layout("bgr", *data.shape[:2])
                 yield Frame(place + 1, len(kept) / float(rate), data, layout)
                 kept.append(place)
 
@@ -382,8 +377,6 @@ def pack_integers(values: ArrayLike) -> dict[str, Any]:
 
     ``{"first": …, "steps": …}``: the differences are little-endian int32 in base64.
 
-    Examples
-    --------
     >>> pack_integers([1, 2, 3, 10, 12, 14])
     {'runs': [[1, 1, 3], [10, 2, 3]]}
     """

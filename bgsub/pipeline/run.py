@@ -13,13 +13,20 @@ from bgsub.errors import BgsubWarning
 from bgsub.fit.store import FrameBlock, FrameStore, decoded_blocks
 from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions, no_progress
 from bgsub.pipeline import inputs
-from bgsub.pipeline.advice import damage_findings, fit_hints, fit_notes
 from bgsub.pipeline.inputs import Stretch, StrPath
 from bgsub.pipeline.loop import Loop
-from bgsub.pipeline.outcome import RunResult, finish, fit_facts, source_facts
+from bgsub.pipeline.outcome import (
+    RunResult,
+    damage_findings,
+    finish,
+    fit_facts,
+    fit_hints,
+    fit_notes,
+    source_facts,
+)
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.results import ResultsDirectory, Stopwatch, input_identity
-from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
+from bgsub.pipeline.scene import FrameScores, LearnedScene, learn_scene, saved_scene
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Frame
 from bgsub.video.source import Footage, FrameSource
@@ -28,7 +35,6 @@ from bgsub.video.source import Footage, FrameSource
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
     from bgsub.outliers.errors_table import ErrorTable
-    from bgsub.pipeline.scoring import FrameScores
     from bgsub.tracking.recorder import ObjectOptions
 
 
@@ -108,8 +114,6 @@ def apply(
     -----
     One pass over the footage; memory does not depend on its length.
     """
-    from bgsub.pipeline.scoring import FrameScores
-
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
     model = inputs.load_for(model_path, options)
@@ -244,8 +248,6 @@ def model_errors(
     BgsubError
         As for `apply`.
     """
-    from bgsub.pipeline.scoring import FrameScores
-
     options, progress = options or RunOptions(), progress or no_progress
     model = inputs.load_for(model_path, options)
     with Workers(options.threads, options.jobs) as workers:
@@ -323,8 +325,6 @@ def _learned(
         memory |= {"frames_kept": plan.storage, "reason": plan.reason}
         facts: dict[str, Any] = {"memory": memory, "fit_frames": int(store.fit_numbers.size)}
         if fit is not None:
-            from bgsub.pipeline.scoring import FrameScores
-
             scores = FrameScores(scene, workers, fit, projects=not store.fits_all)
             blocks = scores.blocks(blocks)
             facts |= fit_facts(fit, scene.background)

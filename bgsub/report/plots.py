@@ -230,8 +230,6 @@ def _add_times(axes: Axes, table: ErrorTable) -> None:
 def _clock(seconds: float, step: float) -> str:
     """Write a time as short as the step between its neighbours allows.
 
-    Examples
-    --------
     >>> _clock(75, 15), _clock(3.2, 0.1), _clock(7200, 600)
     ('1:15', '0:03.2', '2:00:00')
     """

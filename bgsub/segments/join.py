@@ -19,11 +19,19 @@ from bgsub.errors import OutputError, is_or_are, writing
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
-from bgsub.pipeline import advice
 from bgsub.pipeline.activity import join_activity, join_heatmaps
 from bgsub.pipeline.inputs import VIDEOS, output_name, output_names
 from bgsub.pipeline.objects import given_feedback, object_facts, object_options
-from bgsub.pipeline.outcome import RunResult, commit
+from bgsub.pipeline.outcome import (
+    EMPTY,
+    RunResult,
+    commit,
+    damage_findings,
+    describe_outliers,
+    numbers_in,
+    sight_findings,
+    spans,
+)
 from bgsub.pipeline.results import ResultsDirectory, Stopwatch, load_manifest, peak_memory, preamble
 from bgsub.segments.plan import SegmentPlan, segment_folder
 from bgsub.tracking.feedback import drop_alike
@@ -74,7 +82,7 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
         if len(numbers) == len(found):
             placed.append(hint)
         # What finds something in other segments would in these.
-        elif not hint.startswith(advice.EMPTY):
+        elif not hint.startswith(EMPTY):
             placed.append(f"segment{'s' * (len(numbers) > 1)} {shown}: {hint}")
     peaks = [peak_memory() or 0, *(each["peak_memory_bytes"] or 0 for each in found)]
     facts: dict[str, Any] = {
@@ -84,9 +92,7 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
         "input": {**first["input"], **plan.identity},
         "segments": segments,
         "bad_frames": [bad for each in found for bad in each["bad_frames"]],
-        "doubtful_frames": advice.spans(
-            [number for each in found for number in advice.numbers_in(each)]
-        ),
+        "doubtful_frames": spans([number for each in found for number in numbers_in(each)]),
         "warnings": list(dict.fromkeys(text for each in found for text in each["warnings"])),
         "frames": frames,
         "events": None,
@@ -157,15 +163,15 @@ def _findings(plan: SegmentPlan, facts: Facts, events: Sequence[Event]) -> list[
     change, findings = facts["scene_change"], []
     if flagged is not None:
         since = None if change is None else int(change["first_frame"])
-        findings += advice.describe_outliers(events, flagged, used, since)
+        findings += describe_outliers(events, flagged, used, since)
     for segment in facts["segments"][:-1]:
         if segment.get("scene_change"):
             since = segment["scene_change"]["first_frame"]
             what = f"from {since} to {segment['last']}, the end of segment {segment['number']}"
             findings.append(f"{what}, the scene stays different")
-    findings = advice.sight_findings(findings, facts, 0 if flagged is None else used)
+    findings = sight_findings(findings, facts, 0 if flagged is None else used)
     decoded, on_bad = facts["frames"]["decoded"], plan.options.source.on_bad_frame
-    return findings + advice.damage_findings(facts, decoded, on_bad, is_fitted=True)
+    return findings + damage_findings(facts, decoded, on_bad, is_fitted=True)
 
 
 MOST_ROWS = 6000  # up to which all are drawn
