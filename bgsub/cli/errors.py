@@ -16,6 +16,7 @@ from bgsub.cli.messages import Session, make_progress
 from bgsub.errors import InputError, OutliersFound, UsageError
 from bgsub.options import SourceOptions, declared_options
 from bgsub.outliers.events import EventOptions
+from bgsub.pipeline.results import has_results, load_manifest, recorded_path
 from bgsub.runtime.files import check_plain, write_file, write_in
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ class _Errors(NamedTuple):
 
 def _load(given: str, footage: str | None, params: Mapping[str, Any], session: Session) -> _Errors:
     """Find out what is given, and return the errors of its frames."""
-    from bgsub.pipeline.results import has_results
-
     check_plain(given)
     path = Path(given)
     folder = path.parent if path.name == "run.json" else path
@@ -79,7 +78,6 @@ def _recorded(path: Path) -> _Errors:
     """Read the errors that a run has written, and what its run.json says of them."""
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.scene_change import SceneChange
-    from bgsub.pipeline.results import has_results, load_manifest, recorded_path
 
     manifest = load_manifest(path.parent) if has_results(path.parent) else {}
     if manifest and not path.exists():

@@ -12,6 +12,8 @@ from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, duration, make_progress
 from bgsub.errors import MemoryLimitError
 from bgsub.options import RunOptions
+from bgsub.runtime.limits import amount
+from bgsub.video.selection import format_time
 
 if TYPE_CHECKING:
     from bgsub.fit.memory import MemoryNeed, Storage
@@ -52,7 +54,6 @@ def _examine(path: str, options: RunOptions, session: Session) -> tuple[dict[str
     """Decode an input; return what is known of it, and the warnings of its decoder."""
     from bgsub.pipeline.inputs import memory_limit
     from bgsub.pipeline.outcome import source_facts
-    from bgsub.runtime.limits import amount
     from bgsub.video.source import open_source
 
     source = open_source(path, **vars(options.source), threads=options.threads)
@@ -134,8 +135,6 @@ def _estimate(
 
 def _describe(facts: dict[str, Any]) -> str:
     """Write the facts as lines for people."""
-    from bgsub.video.selection import format_time
-
     size = f"{facts['width']} x {facts['height']} pixels"
     used = (facts["frame_width"], facts["frame_height"])
     if used != (facts["width"], facts["height"]):

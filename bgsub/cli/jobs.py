@@ -26,6 +26,13 @@ from bgsub.cli import messages
 from bgsub.cli.messages import Session, log_error, make_progress
 from bgsub.errors import BatchError, BgsubError, InputError, Interrupted, OutputError, UsageError
 from bgsub.options import WITHOUT_EFFECT, RunOptions, SourceOptions, declared_options
+from bgsub.pipeline.results import (
+    input_identity,
+    is_complete,
+    load_manifest,
+    recorded_path,
+    recover,
+)
 from bgsub.runtime.processes import Child, receive, send, tune
 from bgsub.version import __version__
 
@@ -117,8 +124,6 @@ class Work:
 
     def differences(self, folder: Path) -> list[str]:
         """List the options that whole results were made with instead, such as ``--k 2``."""
-        from bgsub.pipeline.results import input_identity, load_manifest
-
         manifest = load_manifest(folder)
         if manifest.get("command", "run") != ("run" if self.model is None else "apply"):
             return [f"bgsub {manifest['command']}"]
@@ -137,8 +142,6 @@ class Work:
 
 def belongs(folder: Path, given: str) -> bool:
     """Return whether results are of this input, by path or content, or do not say."""
-    from bgsub.pipeline.results import input_identity, load_manifest, recorded_path
-
     try:
         manifest = load_manifest(folder)
     except InputError:
@@ -167,8 +170,6 @@ def do_job(job: Job, work: Work, session: Session) -> bool:
 
 def is_done(job: Job, work: Work, session: Session) -> bool:
     """Return whether the complete results of a job are there, and say so."""
-    from bgsub.pipeline.results import is_complete, recover
-
     recover(job.out)
     if not is_complete(job.out) or not belongs(job.out, job.input):
         return False
@@ -414,7 +415,6 @@ def _prepared(job: Job, work: Work, session: Session) -> _Film | Outcome:
 
 def _say(film: _Film, number: int, tries: int, reply: Any, session: Session) -> int:
     """Log what a film (0) or a segment of it reported, and return its exit code."""
-    from bgsub.pipeline.results import is_complete
     from bgsub.segments.plan import segment_folder
 
     job = _part_of(film, number)

@@ -20,6 +20,7 @@ from bgsub.cli.messages import Session, log_error, log_results, make_progress
 from bgsub.cli.results import load_selected, selection_options
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, plural
 from bgsub.page import PAGE
+from bgsub.pipeline.results import MANIFEST, load_manifest, recorded_path
 from bgsub.rules import Integer, Text
 from bgsub.runtime.files import check_free, check_plain, write_file
 
@@ -104,8 +105,6 @@ def report_command(
 
 def _folders(given: tuple[str, ...]) -> list[Path]:
     """List the folders of results that are meant: a folder of such folders stands for them."""
-    from bgsub.pipeline.results import MANIFEST
-
     found: list[Path] = []
     for each in given:
         folder = Path(each)
@@ -140,7 +139,6 @@ class _Pages:
     def write(self, folder: Path, path: Path, *, keep: bool = False) -> Row:
         """Write the page of results; with `keep`, not where their run has written it."""
         from bgsub.page.pages import encode_page, make_page, make_row
-        from bgsub.pipeline.results import load_manifest, recorded_path
 
         manifest = load_manifest(folder)
         if "input" not in manifest:
@@ -243,7 +241,6 @@ def view_command(session: Session, results: str, host: str, port: int, opens: bo
 def _made(folder: Path, session: Session) -> dict[str, bytes]:
     """Make the page of a folder that has none, in memory."""
     from bgsub.page.pages import encode_page, make_page
-    from bgsub.pipeline.results import MANIFEST, load_manifest
 
     if not folder.is_dir():
         raise InputError(f"{folder}: is no folder; name one that bgsub run wrote")

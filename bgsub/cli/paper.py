@@ -16,6 +16,7 @@ from bgsub.cli import options as opts
 from bgsub.cli.messages import Progress, Session, log_results, make_progress
 from bgsub.paper import options as kinds
 from bgsub.paper.options import COLUMNS
+from bgsub.pipeline.results import ResultsDirectory, Stopwatch, input_identity, preamble
 from bgsub.report.tables import list_rows, values_text
 from bgsub.robustpca.competitors import METHODS
 
@@ -57,8 +58,6 @@ def _writes(
         def command(
             session: Session, out: str, form: str, force: bool, path: str = "", **params: Any
         ) -> None:
-            from bgsub.pipeline.results import ResultsDirectory
-
             run = {"run": opts.run_options(params)} if names else {}
             options = opts.chosen(kind, {**params, **run})
             for unused in getattr(options, "unused", ()):
@@ -111,7 +110,6 @@ def compare_command(
     once. A method that fails keeps its row, with the reason.
     """
     from bgsub.paper.figures import render_decomposition
-    from bgsub.pipeline.results import Stopwatch
 
     watch, found = Stopwatch(), compare(path, options, progress)
     rows = [row.cells() for row in found.rows]
@@ -157,8 +155,6 @@ def _record(
     command: str, path: str, comparison: Comparison, options: kinds.CompareOptions
 ) -> dict[str, Any]:
     """Return what run.json says of a comparison."""
-    from bgsub.pipeline.results import input_identity, preamble
-
     return {
         **preamble(command, options.to_json()),
         "input": input_identity(path),
@@ -279,7 +275,6 @@ def _curves(
     For people, the mean tre alone is printed, with the shares side by side in each panel.
     """
     from bgsub.paper.figures import render_tre, tre_table
-    from bgsub.pipeline.results import preamble
 
     header, panel, across = columns
     files: _Files = {f"{name}.png": render_tre(panels, title, columns=across)}

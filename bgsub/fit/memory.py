@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from bgsub.errors import MemoryLimitError
+from bgsub.outliers.frame_scorer import scorer_bytes
+from bgsub.robustpca.competitors import METHODS
 from bgsub.runtime.limits import amount, free_space, spill_folder
 
 # How many frames are worked on together follows from the size of a frame alone. Were it for the
@@ -134,8 +136,6 @@ class MemoryNeed:
         stages = [frames + self.decoding()]
         kept = idle = passing = 0
         if self.fit:
-            from bgsub.outliers.frame_scorer import scorer_bytes
-
             kept = 8 * fit_frames**2 + workers * _WORKER + self.threads * _SCRATCH
             # Of a matrix of the fit, which the C library keeps until somebody asks for as much.
             idle = min(8 * fit_frames**2, _KEPT_MATRIX) if workers > 1 else 0
@@ -159,7 +159,6 @@ class MemoryNeed:
 
     def _fit(self, fit_frames: int, workers: int) -> int:
         """Bytes of the Gram matrix and the work on it, or of a method on the pixels."""
-        from bgsub.robustpca.competitors import METHODS
         from bgsub.robustpca.gram import TILE_ROWS
 
         method = METHODS[self.method]

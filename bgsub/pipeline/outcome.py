@@ -13,6 +13,8 @@ import numpy as np
 
 from bgsub.errors import InputError, plural
 from bgsub.fit.store import are_left_out
+from bgsub.outliers.errors_table import ErrorTable, write_csv
+from bgsub.outliers.events import Event, find_events, outlier_frames
 from bgsub.pipeline.inputs import output_name
 from bgsub.pipeline.outputs import FrameOutputs
 from bgsub.pipeline.results import (
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
 
     from bgsub.background.model import BackgroundModel
     from bgsub.fit.frame_fit import FrameFit
-    from bgsub.outliers.errors_table import ErrorTable
-    from bgsub.outliers.events import Event
     from bgsub.page.films import FramePictures
     from bgsub.pipeline.camera import CameraWatch
     from bgsub.pipeline.outputs import MaskStatistics
@@ -129,7 +129,6 @@ class RunResult:
         InputError
             If the run wrote no errors.csv.
         """
-        from bgsub.outliers.events import find_events
         from bgsub.page.result import read_result
         from bgsub.report.plots import draw_errors
 
@@ -229,9 +228,6 @@ def _errors(
     if table is None:  # no frame was fitted
         frames = {"outliers": None, "after_scene_change": None}
         return [], {"frames": frames, "cutoff": None, "events": None, "scene_change": None}, []
-    from bgsub.outliers.errors_table import write_csv
-    from bgsub.outliers.events import find_events, outlier_frames
-
     results, options, events = outputs.results, outputs.options, find_events(table)
     if "errors" in options.outputs:
         write_csv(table, results.stage("errors.csv"))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from bgsub.errors import BgsubWarning
 from bgsub.fit.store import FrameBlock, FrameStore, decoded_blocks
 from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions, no_progress
+from bgsub.outliers.errors_table import ErrorTable
 from bgsub.pipeline import inputs
 from bgsub.pipeline.inputs import Stretch, StrPath
 from bgsub.pipeline.loop import Loop
@@ -34,7 +35,6 @@ from bgsub.video.source import Footage, FrameSource
 # What fits frames and follows objects is imported where it is wanted: masks alone need neither.
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
-    from bgsub.outliers.errors_table import ErrorTable
     from bgsub.tracking.recorder import ObjectOptions
 
 
