@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Literal
 
 from bgsub.errors import MemoryLimitError
-from bgsub.outliers.frame_scorer import scorer_bytes
 from bgsub.robustpca.competitors import METHODS
 from bgsub.runtime.limits import amount, free_space, spill_folder
 
@@ -139,6 +138,8 @@ class MemoryNeed:
             kept = 8 * fit_frames**2 + workers * _WORKER + self.threads * _SCRATCH
             # Of a matrix of the fit, which the C library keeps until somebody asks for as much.
             idle = min(8 * fit_frames**2, _KEPT_MATRIX) if workers > 1 else 0
+            from bgsub.outliers.frame_scorer import scorer_bytes
+
             passing, learning = scorer_bytes(self.pixels, fit_frames, self.k, self.threads)
             stages += [frames + self._fit(fit_frames, workers), frames + kept + idle + passing]
             stages += [between + kept + learning]

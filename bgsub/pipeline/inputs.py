@@ -5,16 +5,14 @@ from __future__ import annotations
 import logging
 import os
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bgsub.background.model import BackgroundModel
 from bgsub.background.plates import working_size
 from bgsub.background.sample import MOST_FRAMES, full_frames
 from bgsub.errors import InputError, UsageError
 from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES, MemoryNeed, Plan, make_plan
 from bgsub.fit.store import Borrowed
 from bgsub.options import RunOptions, SourceOptions
-from bgsub.outliers.false_alarms import cutoff_for
 from bgsub.runtime.limits import memory_bytes
 from bgsub.runtime.threads import own_threads
 from bgsub.segmenter.masks import SEGMENTERS, saved_kind
@@ -22,6 +20,9 @@ from bgsub.video.film import VideoFileSource
 from bgsub.video.film_index import Entry, Place
 from bgsub.video.sink import SUFFIXES, SinkKind
 from bgsub.video.source import Footage, FrameSource, open_source
+
+if TYPE_CHECKING:
+    from bgsub.background.model import BackgroundModel
 
 notes = logging.getLogger("bgsub.notes")
 """What a person wants to hear of a run as it begins; `bgsub` shows it on stderr."""
@@ -174,6 +175,9 @@ def load_for(path: StrPath, options: RunOptions) -> BackgroundModel:
     if "spectrum" in options.outputs:
         message = "--spectrum: a model has its rank already, and nothing is fitted; leave it out"
         raise UsageError(message)
+    from bgsub.background.model import BackgroundModel
+    from bgsub.outliers.false_alarms import cutoff_for
+
     model = BackgroundModel.load(path)
     if options.threshold is not None:
         model = replace(model, threshold=options.threshold)

@@ -18,8 +18,6 @@ from bgsub.background.scene import Scene, Shown, pixels_inside
 from bgsub.errors import InputError, UsageError
 from bgsub.fit.store import FrameBlock, FrameStore
 from bgsub.options import ProgressCallback, RunOptions
-from bgsub.outliers.errors_table import ErrorTable
-from bgsub.outliers.frame_scorer import BATCH, FrameScorer
 from bgsub.pipeline.inputs import needs_masks, needs_pixels
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers
@@ -31,6 +29,8 @@ from bgsub.video.source import FrameSource
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
     from bgsub.fit.frame_fit import FrameFit
+    from bgsub.outliers.errors_table import ErrorTable
+    from bgsub.outliers.frame_scorer import FrameScorer
 
 Floats = NDArray[np.float64]
 
@@ -200,6 +200,8 @@ class FrameScores:
 
     def _measure(self, values: Floats, rows: Bytes, coefficients: Floats, left_out: Floats) -> None:
         """Measure the frames whose values are NaN."""
+        from bgsub.outliers.frame_scorer import BATCH
+
         layout, short = self._scene.layout, coefficients.astype(np.float32)
         luma = rows[:, : layout.pixels].reshape(-1, layout.height, layout.width)
         missing = np.flatnonzero(np.isnan(values[:, 0]))
@@ -213,6 +215,8 @@ class FrameScores:
 
     def table(self, source: FrameSource) -> ErrorTable:
         """Return the errors of all frames of a source, which have passed; doubtful ones flagged."""
+        from bgsub.outliers.errors_table import ErrorTable
+
         columns: list[Any] = list(zip(*self._seen, strict=True))
         numbers, times, errors, scores = map(np.concatenate, columns)
         known: Any = self._scene.background if self._fit is None else self._fit.table
