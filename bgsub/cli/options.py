@@ -47,11 +47,7 @@ class ByRule(ParamType):
 
 
 # click's own types, which show bounds and choices in the help; the rule reads.
-class _IntegerRange(ByRule, click.IntRange):
-    pass
-
-
-class _NumberRange(ByRule, click.FloatRange):
+class _Range(ByRule, click.FloatRange):
     pass
 
 
@@ -66,9 +62,9 @@ PATH = click.Path(readable=False)
 def click_type(rule: Rule) -> ParamType:
     """Return the type of a rule, one of click's own where that shows the values in the help."""
     if isinstance(rule, Integer):
-        return _IntegerRange(rule, rule.least, rule.most)
+        return _Range(rule, rule.least, rule.most)
     if type(rule) is Number and (rule.least, rule.most) != (None, None):
-        return _NumberRange(rule, rule.least, rule.most, rule.open_least, rule.open_most)
+        return _Range(rule, rule.least, rule.most, rule.open_least, rule.open_most)
     if isinstance(rule, Choice):
         return _Choice(rule, rule.names)
     return PATH if type(rule) in {File, Folder} else ByRule(rule)

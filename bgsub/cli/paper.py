@@ -17,15 +17,12 @@ from bgsub.cli.messages import Progress, Session, log_results, make_progress
 from bgsub.paper import options as kinds
 from bgsub.paper.options import COLUMNS
 from bgsub.pipeline.results import ResultsDirectory, Stopwatch, input_identity, preamble
-from bgsub.report.tables import list_rows, values_text
+from bgsub.report.tables import SCHEMA_VERSION, list_rows, values_text
 from bgsub.robustpca.competitors import METHODS
 
 if TYPE_CHECKING:
     from bgsub.options import Declared
     from bgsub.paper.options import Comparison
-
-SCHEMA_VERSION = 1
-"""Of the JSON listing."""
 
 _SHEETS: dict[str, Literal["own", "common"]]
 _SHEETS = {"frames-own.png": "own", "frames-common.png": "common"}

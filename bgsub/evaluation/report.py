@@ -17,9 +17,7 @@ from bgsub.evaluation.evaluate import Evaluation, SequenceScore
 from bgsub.evaluation.measures import MEASURES, Counts, ScoreCurve, Verdict, mean
 from bgsub.report import plots
 from bgsub.report.plots import PlotFormat
-from bgsub.report.tables import align, csv_text, markdown_text
-
-SCHEMA_VERSION = 1  # of the JSON listing
+from bgsub.report.tables import SCHEMA_VERSION, align, csv_text, markdown_text
 
 _RATIOS = {*MEASURES, "average_precision"}
 _TITLES = {"average_precision": "AP", "f_measure": "F", "iou": "IoU", "pwc": "PWC %"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bgsub.errors import BgsubWarning
+from bgsub.fit.memory import make_plan
 from bgsub.fit.store import FrameBlock, FrameStore, decoded_blocks
 from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions, no_progress
 from bgsub.outliers.errors_table import ErrorTable
@@ -36,6 +38,8 @@ from bgsub.video.source import Footage, FrameSource
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
     from bgsub.tracking.recorder import ObjectOptions
+
+notes = logging.getLogger("bgsub.notes")
 
 
 def run(
@@ -305,7 +309,14 @@ def _learned(
     """Read the frames of an input, fit them if that is wanted, and learn their scene."""
     watch = watch or Stopwatch()
     borrowed = None if stretch is None else stretch.enter(source, footage, options)
-    plan = inputs.plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
+    frames, more = source.frames_estimate, 0 if borrowed is None else len(borrowed)
+    if frames is None:
+        frames = sum(1 for _ in source)
+    need = inputs.memory_need(source, options, frames, more)
+    limit = inputs.memory_limit(options.memory, options.jobs)
+    plan = make_plan(need, limit, options.temp, name=source.name, jobs=options.jobs)
+    if plan.reason:
+        notes.info("%s: %s", source.name, plan.reason)
     fits = inputs.needs_fit(options)
     kept: dict[str, Any] = {"seed": options.seed, "temp": options.temp, "borrowed": borrowed}
     with watch.stage("decode"):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-SCHEMA_VERSION = 1  # of the JSON listings of events
+SCHEMA_VERSION = 1  # of the JSON listings
 
 _DIGITS = 4
 _LEAST_WIDTH = 8
