@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bgsub.pipeline.manifest import versions
+from bgsub.pipeline.results import versions
 from bgsub.robustpca.trpca import TRPCA
 from bgsub.video.source import open_source
 

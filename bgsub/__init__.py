@@ -75,8 +75,7 @@ _HOME = {name: f"bgsub.{module}" for module, names in _NAMES.items() for name in
 def __getattr__(name: str) -> object:
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)
-    message = f"module 'bgsub' has no attribute {name!r}"
-    raise AttributeError(message)
+    raise AttributeError(f"module 'bgsub' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

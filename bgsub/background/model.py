@@ -105,7 +105,7 @@ class BackgroundModel:
     local : Scene or None
         What masks are made with; None where they are the paper's.
     scorer : FrameScorer or None
-        What frames are scored with; None for models of earlier versions, which score by √r alone.
+        What frames are scored with.
     """
 
     layout: Layout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ from bgsub.cli.messages import Session, make_progress
 from bgsub.errors import InputError, OutliersFound, UsageError
 from bgsub.options import SourceOptions, declared_options
 from bgsub.outliers.events import EventOptions
+from bgsub.pipeline.results import has_results, load_manifest, recorded_path
 from bgsub.runtime.files import check_plain, write_file, write_in
 
 if TYPE_CHECKING:
@@ -33,8 +35,6 @@ class _Errors(NamedTuple):
 
 def _load(given: str, footage: str | None, params: Mapping[str, Any], session: Session) -> _Errors:
     """Find out what is given, and return the errors of its frames."""
-    from bgsub.pipeline.results import has_results
-
     check_plain(given)
     path = Path(given)
     folder = path.parent if path.name == "run.json" else path
@@ -43,50 +43,41 @@ def _load(given: str, footage: str | None, params: Mapping[str, Any], session: S
             both = f"{given} is no model.npz, but {footage} follows it"
             raise UsageError(f"{both}; give one input at a time")
         _name_idle({"k"}, f"the model {given} has its own", session)
-        return _computed(path, footage, params, session)
-    if folder.is_dir() and (has_results(folder) or (folder / "errors.csv").exists()):
-        path = folder / "errors.csv"
-    if path.suffix.lower() == ".csv":
-        reason = f"{given} holds errors that are known already; give the video"
-        names = {one.name for one in declared_options(SourceOptions)} | {"k", "memory", "temp"}
-        _name_idle(names, reason, session)
-        return _recorded(path)
-    if _is_model(path):
-        advice = "name the footage after it that it is to be applied to"
-        raise UsageError(f"{given} is a model; {advice}")
-    inside = sorted(path.glob("*/run.json")) if path.is_dir() else []
-    if inside:
-        from bgsub.video.source import image_files
+    else:
+        if folder.is_dir() and (has_results(folder) or (folder / "errors.csv").exists()):
+            path = folder / "errors.csv"
+        if path.suffix.lower() == ".csv":
+            reason = f"{given} holds errors that are known already; give the video"
+            names = {one.name for one in declared_options(SourceOptions)} | {"k", "memory", "temp"}
+            _name_idle(names, reason, session)
+            return _recorded(path)
+        with contextlib.suppress(OSError, zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
+            if "bgsub_model.npy" in archive.namelist():  # or else there are frames in an .npz file
+                advice = "name the footage after it that it is to be applied to"
+                raise UsageError(f"{given} is a model; {advice}")
+        if path.is_dir() and (inside := sorted(path.glob("*/run.json"))):
+            from bgsub.video.source import image_files
 
-        if not image_files(given):
-            several = "holds several results; give one of them, such as"
-            raise InputError(f"{given}: {several} {inside[0].parent}")
-    return _computed(None, given, params, session)
-
-
-def _computed(
-    model: Path | None, footage: str, params: Mapping[str, Any], session: Session
-) -> _Errors:
-    """Compute the errors, by a fit or with a saved model."""
+            if not image_files(given):
+                several = "holds several results; give one of them, such as"
+                raise InputError(f"{given}: {several} {inside[0].parent}")
     options = opts.run_options(params)
     from bgsub.pipeline.run import fit_errors, model_errors
 
     with make_progress(session) as progress:
-        if model is None:
-            found = fit_errors(footage, options, progress=progress)
+        if footage is None:
+            found = fit_errors(given, options, progress=progress)
         else:
-            found = model_errors(model, footage, options, progress=progress)
+            found = model_errors(path, footage, options, progress=progress)
     for note in found.notes:
         session.log("warning", note)
-    return _Errors(found.table, Path(footage).resolve().name, footage)
+    return _Errors(found.table, Path(footage or given).resolve().name, footage or given)
 
 
 def _recorded(path: Path) -> _Errors:
     """Read the errors that a run has written, and what its run.json says of them."""
     from bgsub.outliers.errors_table import read_csv
     from bgsub.outliers.scene_change import SceneChange
-    from bgsub.pipeline.manifest import load_manifest, recorded_path
-    from bgsub.pipeline.results import has_results
 
     manifest = load_manifest(path.parent) if has_results(path.parent) else {}
     if manifest and not path.exists():
@@ -111,15 +102,6 @@ def _name_idle(names: set[str], reason: str, session: Session) -> None:
     for param in click.get_current_context().command.params:
         if param.name in names & opts.typed_options():
             session.log("warning", f"{max(param.opts, key=len)} has no effect here: {reason}")
-
-
-def _is_model(path: Path) -> bool:
-    """Return whether a file is a saved model rather than frames in an .npz file."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return "bgsub_model.npy" in archive.namelist()
-    except (OSError, zipfile.BadZipFile):
-        return False
 
 
 def _check_footage(errors: _Errors, given: str, session: Session) -> None:

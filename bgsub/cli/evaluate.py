@@ -16,7 +16,7 @@ from bgsub.rules import Integer, Text
 from bgsub.runtime.files import write_file, write_in
 
 if TYPE_CHECKING:
-    from bgsub.evaluation.evaluate import Pair, SequenceScore
+    from bgsub.evaluation.evaluate import SequenceScore
 
 FORMATS = ("table", "csv", "json", "markdown")
 
@@ -89,10 +89,20 @@ def evaluate_command(
     ):
         if given and not there:
             session.log("warning", f"{name} has no effect without {needed}")
-    pairs = _pairs(places, params["offset"], params["footage"], params["names"])
+    n, offsets = len(places) // 2, params["offset"]
+    if len(places) % 2:
+        raise UsageError(f"masks and truth come in pairs, but no truth follows {places[-1]}")
+    offsets = offsets * n if len(offsets) == 1 else offsets
+    more = {"--offset": offsets, "--input": params["footage"], "--name": params["names"]}
+    for name, several in more.items():
+        if several and len(several) != n:
+            many = f"{name} is given {len(several)} times for {n} sequences"
+            raise UsageError(f"{many}; give one for each")
     from bgsub.evaluation import report as texts
-    from bgsub.evaluation.evaluate import evaluate
+    from bgsub.evaluation.evaluate import Pair, evaluate
 
+    columns = (several or (None,) * n for several in more.values())
+    pairs = [Pair(*each) for each in zip(places[::2], places[1::2], *columns, strict=True)]
     with make_progress(session) as progress:
         found = evaluate(pairs, options, progress=progress)
     if per_frame is not None:
@@ -108,29 +118,6 @@ def evaluate_command(
     click.echo(texts.list_evaluation(form, found), nl=False)
     for one in found.sequences:
         session.log("summary", texts.summary(one), **one.counts.measures())
-
-
-def _pairs(
-    places: tuple[str, ...],
-    offset: tuple[int, ...],
-    footage: tuple[str, ...],
-    names: tuple[str, ...],
-) -> list[Pair]:
-    from bgsub.evaluation.evaluate import Pair
-
-    n = len(places) // 2
-    if len(places) % 2:
-        raise UsageError(f"masks and truth come in pairs, but no truth follows {places[-1]}")
-    offsets = offset * n if len(offset) == 1 else offset
-    for name, given in (("--offset", offsets), ("--input", footage), ("--name", names)):
-        if given and len(given) != n:
-            many = f"{name} is given {len(given)} times for {n} sequences"
-            raise UsageError(f"{many}; give one for each")
-    none = (None,) * n
-    rows = zip(
-        places[::2], places[1::2], offsets or none, footage or none, names or none, strict=True
-    )
-    return [Pair(m, truth, offset=o, footage=f, name=name) for m, truth, o, f, name in rows]
 
 
 def _save_worst(one: SequenceScore, folder: Path, session: Session) -> None:

@@ -12,6 +12,8 @@ from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, duration, make_progress
 from bgsub.errors import MemoryLimitError
 from bgsub.options import RunOptions
+from bgsub.runtime.limits import amount
+from bgsub.video.selection import format_time
 
 if TYPE_CHECKING:
     from bgsub.fit.memory import MemoryNeed, Storage
@@ -51,7 +53,7 @@ def info_command(session: Session, path: str, as_json: bool, **params: Any) -> N
 def _examine(path: str, options: RunOptions, session: Session) -> tuple[dict[str, Any], list[str]]:
     """Decode an input; return what is known of it, and the warnings of its decoder."""
     from bgsub.pipeline.inputs import memory_limit
-    from bgsub.runtime.limits import amount
+    from bgsub.pipeline.outcome import source_facts
     from bgsub.video.source import open_source
 
     source = open_source(path, **vars(options.source), threads=options.threads)
@@ -83,10 +85,7 @@ def _examine(path: str, options: RunOptions, session: Session) -> tuple[dict[str
         "frames_decoded": source.decoded,
         "frames_selected": selected,
         "frames_bad": len(source.bad_frames),
-        "bad_frames": [
-            {"frame": bad.number, "time_s": round(bad.time_s, 6), "reason": bad.reason}
-            for bad in source.bad_frames
-        ],
+        "bad_frames": source_facts(source, {})["bad_frames"],
         "rate": None if rate is None else round(float(rate), 6),
         "duration_s": None if seconds is None else round(seconds, 6),
         "codec": source.codec,
@@ -136,8 +135,6 @@ def _estimate(
 
 def _describe(facts: dict[str, Any]) -> str:
     """Write the facts as lines for people."""
-    from bgsub.video.selection import format_time
-
     size = f"{facts['width']} x {facts['height']} pixels"
     used = (facts["frame_width"], facts["frame_height"])
     if used != (facts["width"], facts["height"]):
@@ -148,6 +145,9 @@ def _describe(facts: dict[str, Any]) -> str:
     if facts["frames_selected"] != facts["frames_decoded"]:
         frames += f", {facts['frames_selected']} selected"
     needs = facts["estimate"]
+    memory, time_s = _memory(needs["memory_bytes"]), duration(max(1.0, needs["seconds"]))
+    pieces = f", in {needs['segments']} segments" if needs["segments"] > 1 else ""
+    is_less = needs["memory_bytes"] != needs["unrestricted_bytes"]
     lines = {
         "size": size,
         "colour": "yes" if facts["color"] else "no, grey",
@@ -156,21 +156,16 @@ def _describe(facts: dict[str, Any]) -> str:
         "duration": "not said" if facts["duration_s"] is None else format_time(facts["duration_s"]),
         "codec": facts["codec"] or "none",
         "pixel format": facts["pixel_format"] or "not said",
-        "damage": f"{facts['unseen_damage']}: {facts['codec']} has no checksums",
-        "a run needs": f"about {_memory(needs['memory_bytes'])} of memory and "
-        f"{duration(max(1.0, needs['seconds']))}, with --k {needs['k']}",
+        "damage": facts["unseen_damage"]
+        and f"{facts['unseen_damage']}: {facts['codec']} has no checksums",
+        "a run needs": f"about {memory} of memory and {time_s}, with --k {needs['k']}{pieces}",
+        "how" if needs["fits"] else "does not fit": needs["reason"],
+        "without it": is_less and f"about {_memory(needs['unrestricted_bytes'])}",
     }
-    if needs["segments"] > 1:
-        lines["a run needs"] += f", in {needs['segments']} segments"
-    if not facts["unseen_damage"]:
-        del lines["damage"]
-    if needs["reason"]:
-        lines["how" if needs["fits"] else "does not fit"] = needs["reason"]
-    if needs["memory_bytes"] != needs["unrestricted_bytes"]:
-        lines["without it"] = f"about {_memory(needs['unrestricted_bytes'])}"
     # A name that is no valid text, which Linux allows, must not be an error here.
     name = click.format_filename(facts["input"])
-    return "\n".join([name, *(f"  {label:<13} {text}" for label, text in lines.items())])
+    shown = (f"  {label:<13} {text}" for label, text in lines.items() if text)
+    return "\n".join([name, *shown])
 
 
 def _memory(size: int) -> str:

@@ -26,6 +26,13 @@ from bgsub.cli import messages
 from bgsub.cli.messages import Session, log_error, make_progress
 from bgsub.errors import BatchError, BgsubError, InputError, Interrupted, OutputError, UsageError
 from bgsub.options import WITHOUT_EFFECT, RunOptions, SourceOptions, declared_options
+from bgsub.pipeline.results import (
+    input_identity,
+    is_complete,
+    load_manifest,
+    recorded_path,
+    recover,
+)
 from bgsub.runtime.processes import Child, receive, send, tune
 from bgsub.version import __version__
 
@@ -82,7 +89,18 @@ class Work:
             run_segment(job.out, number, footage=footage, jobs=self.options.jobs)
             return
         began = time.monotonic()
-        result = self._run(job, session) if self.model is None else self._apply(job, session)
+        if self.model is None:
+            result = self._run(job, session)
+        else:
+            from bgsub.pipeline import run as pipeline
+            from bgsub.segments.run import choose_model, models_in
+
+            model = Path(self.model)
+            if model.is_dir():
+                model = choose_model(models_in(model), job.input, self.options)
+                session.log("note", f"{model} leaves the least of it unexplained and is used")
+            with make_progress(session) as progress:
+                result = pipeline.apply(model, job.input, job.out, self.options, progress=progress)
         found = result.manifest.get("input", {}).get("sha256")
         if self.digest and found and found != self.digest:
             message = f"{job.input} is not the same file as in the run that was repeated"
@@ -104,21 +122,8 @@ class Work:
             more = "--resume goes on with the segments that are finished"
             raise Interrupted(f"{messages.INTERRUPTED}; {more}") from error
 
-    def _apply(self, job: Job, session: Session) -> RunResult:
-        from bgsub.pipeline import run as pipeline
-        from bgsub.segments.run import choose_model, models_in
-
-        model = Path(self.model or "")
-        if model.is_dir():
-            model = choose_model(models_in(model), job.input, self.options)
-            session.log("note", f"{model} leaves the least of it unexplained and is used")
-        with make_progress(session) as progress:
-            return pipeline.apply(model, job.input, job.out, self.options, progress=progress)
-
     def differences(self, folder: Path) -> list[str]:
         """List the options that whole results were made with instead, such as ``--k 2``."""
-        from bgsub.pipeline.manifest import input_identity, load_manifest
-
         manifest = load_manifest(folder)
         if manifest.get("command", "run") != ("run" if self.model is None else "apply"):
             return [f"bgsub {manifest['command']}"]
@@ -137,8 +142,6 @@ class Work:
 
 def belongs(folder: Path, given: str) -> bool:
     """Return whether results are of this input, by path or content, or do not say."""
-    from bgsub.pipeline.manifest import input_identity, load_manifest, recorded_path
-
     try:
         manifest = load_manifest(folder)
     except InputError:
@@ -167,8 +170,6 @@ def do_job(job: Job, work: Work, session: Session) -> bool:
 
 def is_done(job: Job, work: Work, session: Session) -> bool:
     """Return whether the complete results of a job are there, and say so."""
-    from bgsub.pipeline.results import is_complete, recover
-
     recover(job.out)
     if not is_complete(job.out) or not belongs(job.out, job.input):
         return False
@@ -237,10 +238,10 @@ def run_batch(
     if failed and len(jobs) == 1:
         raise click.exceptions.Exit(failed[0].exit_code)  # what is wrong was said
     if failed:
-        more = f" and {len(failed) - 10} more" if len(failed) > 10 else ""
-        failed.sort(key=lambda one: one.job.number)
-        names = ", ".join(one.job.input for one in failed[:10])
-        raise BatchError(f"{len(failed)} of {len(jobs)} inputs failed: {names}{more}")
+        from bgsub.pipeline.outcome import some
+
+        names = some([one.job.input for one in sorted(failed, key=lambda one: one.job.number)])
+        raise BatchError(f"{len(failed)} of {len(jobs)} inputs failed: {names}")
     if len(jobs) > 1:
         skipped = sum(outcome.status == "skipped" for outcome in found)
         left = f", {skipped} skipped" if skipped else ""
@@ -355,22 +356,12 @@ class _Film:
     failed: dict[int, int] = field(default_factory=dict)  # segments and their exit codes
 
 
-@dataclass(frozen=True)
-class _Unit:
-    """A film, the number of a segment of it (0 for all), and how often it was tried."""
-
-    film: _Film
-    number: int
-    tries: int = 1
-
-    @property
-    def job(self) -> Job:
-        """The job of its film, or a part of it, under the name that messages call it."""
-        film = self.film
-        if not self.number or film.plan is None:
-            return film.job
-        name = f"{film.job.input}, segment {self.number}"
-        return Job(name, film.job.out, self.number, len(film.plan.segments))
+def _part_of(film: _Film, number: int) -> Job:
+    """Return the job of a film (0), or of a segment, under the name that messages call it."""
+    if not number or film.plan is None:
+        return film.job
+    name = f"{film.job.input}, segment {number}"
+    return Job(name, film.job.out, number, len(film.plan.segments))
 
 
 def on_cluster(pool: Pool, jobs: Sequence[Job], work: Work, session: Session) -> Iterator[Outcome]:
@@ -387,26 +378,26 @@ def on_cluster(pool: Pool, jobs: Sequence[Job], work: Work, session: Session) ->
         else:
             yield guarded(job, session, partial(_finished, found, session))
 
-    def task(unit: _Unit) -> tuple[Any, ...]:
-        segment = (unit.film.job.input, unit.number) if unit.number else None
-        own = replace(work, skip=False, segment=segment)
-        request = request_for(unit.job, own, session, unseen=True)
+    def task(film: _Film, number: int) -> tuple[Any, ...]:
+        own = replace(work, skip=False, segment=(film.job.input, number) if number else None)
+        request = request_for(_part_of(film, number), own, session, unseen=True)
         return do_in_child, MODULE, request, pool.slots()
 
-    units = [_Unit(film, number) for film in films for number in sorted(film.waiting)]
+    units = [(film, number) for film in films for number in sorted(film.waiting)]
+    tries = 0
     while units:
-        again = []
-        for place, reply in pool.do([task(unit) for unit in units]):
-            unit, film = units[place], units[place].film
+        tries, again = tries + 1, []
+        for place, reply in pool.do([task(*unit) for unit in units]):
+            film, number = units[place]
             facts: dict[str, Any] = reply if isinstance(reply, dict) else {"exit_code": None}
             # What ended by itself would again.
             passes = facts["died"] <= 0 if "died" in facts else facts["exit_code"] in _PASSING
-            if passes and unit.tries < TRIES:
-                again.append(replace(unit, tries=unit.tries + 1))
+            if passes and tries < TRIES:
+                again.append(units[place])
                 continue
-            film.waiting.discard(unit.number)
-            if code := _say(unit, reply, session):
-                film.failed[unit.number] = code
+            film.waiting.discard(number)
+            if code := _say(film, number, tries, reply, session):
+                film.failed[number] = code
             if not film.waiting:
                 yield guarded(film.job, session, partial(_finished, film, session))
         units = again
@@ -422,15 +413,14 @@ def _prepared(job: Job, work: Work, session: Session) -> _Film | Outcome:
     return _Film(job, plan, {0} if plan is None else set(plan.missing(job.out)))
 
 
-def _say(unit: _Unit, reply: Any, session: Session) -> int:
-    """Log what a unit reported, and return its exit code."""
-    from bgsub.pipeline.results import is_complete
+def _say(film: _Film, number: int, tries: int, reply: Any, session: Session) -> int:
+    """Log what a film (0) or a segment of it reported, and return its exit code."""
     from bgsub.segments.plan import segment_folder
 
-    job, film = unit.job, unit.film.job
+    job = _part_of(film, number)
     if isinstance(reply, dict):
-        outcome = outcome_of(job, reply, session, f", {unit.tries} times")
-        folder = segment_folder(film.out, unit.number) if unit.number else film.out
+        outcome = outcome_of(job, reply, session, f", {tries} times")
+        folder = segment_folder(job.out, number) if number else job.out
         until = time.monotonic() + _PATIENCE_S
         while outcome.status != "failed" and not is_complete(folder) and time.monotonic() < until:
             time.sleep(0.1)
@@ -441,7 +431,7 @@ def _say(unit: _Unit, reply: Any, session: Session) -> int:
     elif isinstance(reply, (ImportError, AttributeError)):
         message = f"a worker cannot import bgsub, or has another one ({reply})"
         reply = BgsubError(f"{message}; install the same bgsub on all workers")
-    with session.about(film.input, label=job.input):
+    with session.about(film.job.input, label=job.input):
         return log_error(reply, session)
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any
+from typing import Any
 
 import click
 
@@ -470,24 +470,13 @@ def prepare() -> None:
     """Open what is closed on nothing, and let stdout replace letters that its encoding lacks."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, _nothing(number, mode))
+            try:
+                os.fstat(number)
+            except OSError:  # or else the next file that is opened would get that number
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             # Names of files that are no valid text come out of UTF-8 as they are.
             is_utf8 = stream.encoding.lower().replace("-", "") == "utf8"
             stream.reconfigure(errors="surrogateescape" if is_utf8 else "replace")
-
-
-def _nothing(number: int, mode: str) -> IO[str]:
-    """Open the null device, under the number of the stream if that is free.
-
-    Or else the next file that is opened would get that number, and what native code writes there.
-    """
-    with contextlib.suppress(OSError):
-        os.fstat(number)
-        return open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123 - until the end
-    descriptor = os.open(os.devnull, os.O_RDWR)
-    if descriptor != number:
-        os.dup2(descriptor, number)
-        os.close(descriptor)
-    return open(number, mode, encoding="utf-8", closefd=False)

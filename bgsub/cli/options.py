@@ -47,11 +47,7 @@ class ByRule(ParamType):
 
 
 # click's own types, which show bounds and choices in the help; the rule reads.
-class _IntegerRange(ByRule, click.IntRange):
-    pass
-
-
-class _NumberRange(ByRule, click.FloatRange):
+class _Range(ByRule, click.FloatRange):
     pass
 
 
@@ -66,9 +62,9 @@ PATH = click.Path(readable=False)
 def click_type(rule: Rule) -> ParamType:
     """Return the type of a rule, one of click's own where that shows the values in the help."""
     if isinstance(rule, Integer):
-        return _IntegerRange(rule, rule.least, rule.most)
+        return _Range(rule, rule.least, rule.most)
     if type(rule) is Number and (rule.least, rule.most) != (None, None):
-        return _NumberRange(rule, rule.least, rule.most, rule.open_least, rule.open_most)
+        return _Range(rule, rule.least, rule.most, rule.open_least, rule.open_most)
     if isinstance(rule, Choice):
         return _Choice(rule, rule.names)
     return PATH if type(rule) in {File, Folder} else ByRule(rule)
@@ -159,8 +155,8 @@ _EXTRAS = {
     "preview": "Write preview.mp4 too: input, background, foreground and mask side by side.",
     "overlay": "Write overlay.mp4 too: the input with boxes and numbers of the objects.",
     "spectrum": "Write spectrum.png too: a plot of how --k auto chose.",
-    "scores": "Write scores.mkv too (or PNG images): how far each pixel is from the background, in "
-    "16 bits. `bgsub evaluate --scores` finds the best threshold.",
+    "save-scores": "Write scores.mkv too (or PNG images): how far each pixel is from the "
+    "background, in 16 bits. `bgsub evaluate --scores` finds the best threshold.",
     "heatmap": "Write heatmap.png and heatmap.npy too: the share of frames in which each pixel was "
     "foreground, over the empty scene.",
     "activity": "Write activity.csv too: the share of foreground, the objects and the events of "
@@ -170,15 +166,18 @@ _EXTRAS = {
 }
 
 
-def _extra_option(name: str, text: str) -> Callable[[Any], Any]:
-    typed = "save-scores" if name == "scores" else name
-    names = f"--{typed}/--no-{typed} {name}"
-    return option("Output", names, text, default=None, show_default=False)
-
-
 output_options = together(
     named("outputs"),
-    *(_extra_option(*extra) for extra in _EXTRAS.items()),
+    *(
+        option(
+            "Output",
+            f"--{typed}/--no-{typed} {typed.removeprefix('save-')}",
+            text,
+            default=None,
+            show_default=False,
+        )
+        for typed, text in _EXTRAS.items()
+    ),
     section("Output", without=["outputs"]),
 )
 event_format_option = format_option(

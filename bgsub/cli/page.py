@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import tempfile
@@ -9,7 +10,6 @@ import webbrowser
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from bgsub.cli.messages import Session, log_error, log_results, make_progress
 from bgsub.cli.results import load_selected, selection_options
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, plural
 from bgsub.page import PAGE
+from bgsub.pipeline.results import MANIFEST, load_manifest, recorded_path
 from bgsub.rules import Integer, Text
 from bgsub.runtime.files import check_free, check_plain, write_file
 
@@ -55,13 +56,7 @@ if TYPE_CHECKING:
 @opts.named("force", section="Results")
 @selection_options
 def report_command(
-    session: Session,
-    results: tuple[str, ...],
-    out: str | None,
-    copies: bool,
-    standalone: bool,
-    force: bool,
-    **params: Any,
+    session: Session, results: tuple[str, ...], out: str | None, **params: Any
 ) -> None:
     """Make a page of RESULTS that opens in any browser: timeline, videos, events, tracks.
 
@@ -71,29 +66,29 @@ def report_command(
     """
     from bgsub.page.pages import encode_page, make_index
 
-    folders = _folders(results)
-    pages = _Pages(session, params, copies=copies, standalone=standalone, force=force)
+    folders, absent = _folders(results), Counter[str]()
+    write = functools.partial(_write_page, session, params, absent)
     if len(folders) == 1:
         with session.about(str(folders[0])):
             path = folders[0] / PAGE if out is None else Path(out)
-            pages.write(folders[0], path)
-            pages.name_absent()
+            write(folders[0], path)
+            _name_absent(session, absent)
             log_results(path, session, "{} is written")
         return
-    if standalone:
+    if params["standalone"]:
         raise UsageError("--standalone makes one page; give one folder of results")
     if out is None and len({folder.resolve().parent for folder in folders}) > 1:
         raise UsageError("--out is missing; the results are in several places, name the list")
     path = folders[0].parent / PAGE if out is None else Path(out)
-    _check(path, force=force)
+    _check(path, force=params["force"])
     rows = []
     for folder in folders:  # one that fails does not stop the others
         with session.about(str(folder), label=str(folder)):
             try:
-                rows.append(pages.write(folder, folder / PAGE, keep=True))
+                rows.append(write(folder, folder / PAGE, keep=True))
             except BgsubError as error:
                 log_error(error, session)
-    pages.name_absent()
+    _name_absent(session, absent)
     if rows:
         write_file(path, encode_page(make_index(rows, path)))
         session.log("result", f"{path} lists {plural(len(rows), 'result')}", out=str(path))
@@ -104,8 +99,6 @@ def report_command(
 
 def _folders(given: tuple[str, ...]) -> list[Path]:
     """List the folders of results that are meant: a folder of such folders stands for them."""
-    from bgsub.pipeline.results import MANIFEST
-
     found: list[Path] = []
     for each in given:
         folder = Path(each)
@@ -126,69 +119,67 @@ def _check(path: Path, *, force: bool) -> None:
         raise OutputError(f"{path}: its folder does not exist; make it or choose another place")
 
 
-@dataclass
-class _Pages:
-    """Write pages with the options of the command, and count the views that runs did not write."""
+def _write_page(
+    session: Session,
+    params: Mapping[str, Any],
+    absent: Counter[str],
+    folder: Path,
+    path: Path,
+    *,
+    keep: bool = False,
+) -> Row:
+    """Write the page of results, and count the views that their run did not write.
 
-    session: Session
-    params: Mapping[str, Any]
-    copies: bool
-    standalone: bool
-    force: bool
-    absent: Counter[str] = field(default_factory=Counter)
+    With `keep`, it is not written where the run has done that.
+    """
+    from bgsub.page.pages import encode_page, make_page, make_row
 
-    def write(self, folder: Path, path: Path, *, keep: bool = False) -> Row:
-        """Write the page of results; with `keep`, not where their run has written it."""
-        from bgsub.page.pages import encode_page, make_page, make_row
-        from bgsub.pipeline.manifest import load_manifest, recorded_path
+    manifest, standalone, force = load_manifest(folder), params["standalone"], params["force"]
+    if "input" not in manifest:
+        message = f"{folder}: was written by bgsub {manifest.get('command')}"
+        raise InputError(f"{message}; a page is made of what bgsub run or bgsub apply wrote")
+    selection = load_selected(folder, params).selection
+    if keep and PAGE in manifest.get("outputs", {}) and path.is_file():
+        return make_row(make_page(folder, manifest, path, selection=selection), path)
+    _check(path, force=force)
+    beside = path.with_name(f"{path.stem}_files") if params["copies"] else None
+    with ExitStack() as stack:
+        if beside is not None and standalone:
+            beside = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bgsub-")))
+        elif beside is not None and os.path.lexists(beside) and not force:
+            message = f"{beside}: exists; replace copies with --force or choose another name"
+            raise OutputError(message)
+        page = make_page(
+            folder,
+            manifest,
+            path,
+            footage=recorded_path(manifest, manifest["input"]["path"]),
+            copies=beside,
+            standalone=standalone,
+            selection=selection,
+            announce=lambda frames, size: session.log(
+                "note", f"the preview of {frames} frames will add about {size / 1e6:.1f} MB"
+            ),
+            progress=stack.enter_context(make_progress(session)),
+        )
+        write_file(path, encode_page(page.html))
+        for shown in page.views:
+            if shown.is_absent:
+                absent[shown.view] += 1
+            elif shown.film is None:
+                session.log("warning", f"{shown.view} is not shown: {shown.reason}")
+            elif shown.film.path.parent == beside and not standalone:
+                size = shown.film.path.stat().st_size / 1e6
+                message = f"{shown.film.path}: a copy that browsers play ({size:.1f} MB)"
+                session.log("note", message)
+    return make_row(page, path)
 
-        manifest = load_manifest(folder)
-        if "input" not in manifest:
-            message = f"{folder}: was written by bgsub {manifest.get('command')}"
-            raise InputError(f"{message}; a page is made of what bgsub run or bgsub apply wrote")
-        selection = load_selected(folder, self.params).selection
-        if keep and PAGE in manifest.get("outputs", {}) and path.is_file():
-            return make_row(make_page(folder, manifest, path, selection=selection), path)
-        _check(path, force=self.force)
-        beside = path.with_name(f"{path.stem}_files") if self.copies else None
-        with ExitStack() as stack:
-            if beside is not None and self.standalone:
-                beside = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bgsub-")))
-            elif beside is not None and os.path.lexists(beside) and not self.force:
-                message = f"{beside}: exists; replace copies with --force or choose another name"
-                raise OutputError(message)
-            page = make_page(
-                folder,
-                manifest,
-                path,
-                footage=recorded_path(manifest, manifest["input"]["path"]),
-                copies=beside,
-                standalone=self.standalone,
-                selection=selection,
-                announce=self._announce,
-                progress=stack.enter_context(make_progress(self.session)),
-            )
-            write_file(path, encode_page(page.html))
-            for shown in page.views:
-                if shown.is_absent:
-                    self.absent[shown.view] += 1
-                elif shown.film is None:
-                    self.session.log("warning", f"{shown.view} is not shown: {shown.reason}")
-                elif shown.film.path.parent == beside and not self.standalone:
-                    size = shown.film.path.stat().st_size / 1e6
-                    message = f"{shown.film.path}: a copy that browsers play ({size:.1f} MB)"
-                    self.session.log("note", message)
-        return make_row(page, path)
 
-    def _announce(self, frames: int, size: int) -> None:
-        message = f"the preview of {frames} frames will add about {size / 1e6:.1f} MB"
-        self.session.log("note", message)
-
-    def name_absent(self) -> None:
-        """Name the views that runs did not write, in one line for all pages."""
-        if self.absent:
-            named = ", ".join(f"{view} ({plural(n, 'page')})" for view, n in self.absent.items())
-            self.session.log("note", f"views that were not written are left out: {named}")
+def _name_absent(session: Session, absent: Counter[str]) -> None:
+    """Name the views that runs did not write, in one line for all pages."""
+    if absent:
+        named = ", ".join(f"{view} ({plural(n, 'page')})" for view, n in absent.items())
+        session.log("note", f"views that were not written are left out: {named}")
 
 
 @opts.command(
@@ -244,8 +235,6 @@ def view_command(session: Session, results: str, host: str, port: int, opens: bo
 def _made(folder: Path, session: Session) -> dict[str, bytes]:
     """Make the page of a folder that has none, in memory."""
     from bgsub.page.pages import encode_page, make_page
-    from bgsub.pipeline.manifest import load_manifest
-    from bgsub.pipeline.results import MANIFEST
 
     if not folder.is_dir():
         raise InputError(f"{folder}: is no folder; name one that bgsub run wrote")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,71 +16,16 @@ from bgsub.cli import options as opts
 from bgsub.cli.messages import Progress, Session, log_results, make_progress
 from bgsub.paper import options as kinds
 from bgsub.paper.options import COLUMNS
-from bgsub.report.tables import list_rows, values_text
+from bgsub.pipeline.results import ResultsDirectory, Stopwatch, input_identity, preamble
+from bgsub.report.tables import SCHEMA_VERSION, list_rows, values_text
 from bgsub.robustpca.competitors import METHODS
 
 if TYPE_CHECKING:
     from bgsub.options import Declared
     from bgsub.paper.options import Comparison
 
-SCHEMA_VERSION = 1
-"""Of the JSON listing."""
-
 _SHEETS: dict[str, Literal["own", "common"]]
 _SHEETS = {"frames-own.png": "own", "frames-common.png": "common"}
-
-
-def _on_a_video(kind: type[Declared], *names: str) -> Callable[[opts.F], opts.F]:
-    """Return a decorator that adds an input, where results go, and options of a comparison."""
-    return opts.together(
-        opts.argument("path", "INPUT"),
-        opts.table_options,
-        opts.section("Comparison", kind=kind),
-        opts.named(*names, section="Comparison"),
-        opts.source_options,
-        opts.resource_options,
-    )
-
-
-@opts.command(
-    "compare",
-    "bgsub compare water.avi --k 1,3,5,7,9 --out comparison/",
-    "bgsub compare water.avi --methods trpca,pca --truth frames.csv --out comparison/",
-    "bgsub compare door.mp4 --every 5 --frames 560,600 --timeout 60 --out comparison/",
-    "bgsub compare water.avi --out comparison/ --format latex > table.tex",
-)
-@_on_a_video(kinds.CompareOptions, "support_fraction", "fit_frames", "seed")
-def compare_command(
-    session: Session, path: str, out: str, form: str, force: bool, **params: Any
-) -> None:
-    """Fit methods to the same frames of INPUT and compare times, objectives, errors, backgrounds.
-
-    The table is printed and written to compare.csv, with frame_errors.csv, errors.png,
-    decomposition.png and run.json. Frames are read once, in grey, and their Gram matrix is computed
-    once. A method that fails keeps its row, with the reason.
-    """
-    from bgsub.paper.figures import render_decomposition
-    from bgsub.pipeline.manifest import Stopwatch
-
-    options = opts.chosen(kinds.CompareOptions, {**params, "run": opts.run_options(params)})
-    for unused in options.unused:
-        session.log("warning", unused)
-
-    def make(progress: Progress) -> _Made:
-        watch, found = Stopwatch(), compare(path, options, progress)
-        rows = [row.cells() for row in found.rows]
-        with watch.stage("write"):
-            files = {"compare.csv": list_rows("csv", COLUMNS, rows), **_errors(found)}
-            files["decomposition.png"] = render_decomposition(found)
-        record = _record("compare", path, found, options)
-        record["stages_s"] = found.stages | watch.seconds
-        facts = {"schema_version": SCHEMA_VERSION, "input": found.name}
-        facts |= {"frames": int(found.numbers.size), "pixels": found.pixels}
-        return files, record, (COLUMNS, rows), [found], facts | {"stages_s": found.stages}
-
-    names = ["compare.csv", "frame_errors.csv", "errors.png", "decomposition.png"]
-    with session.about(path):
-        _write_and_say(names, make, out, form, session, force=force)
 
 
 _Files = dict[str, str | bytes]
@@ -89,42 +36,95 @@ _Made = tuple[
 """Files, run.json, header and rows that are printed, what was compared, and facts for JSON."""
 
 
+def _writes(
+    files: str, kind: type[Declared], *names: str
+) -> Callable[[Callable[..., _Made]], Callable[..., None]]:
+    """Return a decorator that writes the files that an experiment makes, and prints its table.
+
+    It adds where results go and the options of a kind; with names of options of a run, those of an
+    input too: then the experiment gets its path.
+    """
+    added = [opts.table_options, opts.section("Experiment", kind=kind)]
+    if names:
+        added = [opts.argument("path", "INPUT"), opts.table_options]
+        added += [opts.section("Comparison", kind=kind), opts.named(*names, section="Comparison")]
+        added += [opts.source_options, opts.resource_options]
+
+    def decorate(make: Callable[..., _Made]) -> Callable[..., None]:
+        @functools.wraps(make)
+        def command(
+            session: Session, out: str, form: str, force: bool, path: str = "", **params: Any
+        ) -> None:
+            run = {"run": opts.run_options(params)} if names else {}
+            options = opts.chosen(kind, {**params, **run})
+            for unused in getattr(options, "unused", ()):
+                session.log("warning", unused)
+            with session.about(path) if names else nullcontext():
+                with ResultsDirectory(Path(out), files.split(), force=force) as results:
+                    with make_progress(session) as progress:
+                        given = (path,) if names else ()
+                        written, record, table, found, facts = make(options, form, progress, *given)
+                    for name, data in written.items():
+                        results.write(name, data)
+                    results.commit(record)
+                click.echo(list_rows(form, *table, **facts), nl=False)
+                for one in found:
+                    for warning in one.warnings:
+                        session.log("warning", warning)
+                    for row in one.rows:
+                        if row.errors is None:
+                            session.log("warning", f"{row.name}, k = {row.k}: {row.reason}")
+                    read = f"{one.name}: {one.numbers.size} frames of {one.pixels} pixels; read in"
+                    decode, gram = f"{one.stages['decode']:.2g} s", f"{one.stages['gram']:.2g} s"
+                    text = f"{read} {decode}, Gram matrix in {gram}, once for all rows"
+                    session.log("summary", text)
+                log_results(out, session)
+
+        return opts.together(*added)(command)
+
+    return decorate
+
+
+@opts.command(
+    "compare",
+    "bgsub compare water.avi --k 1,3,5,7,9 --out comparison/",
+    "bgsub compare water.avi --methods trpca,pca --truth frames.csv --out comparison/",
+    "bgsub compare door.mp4 --every 5 --frames 560,600 --timeout 60 --out comparison/",
+    "bgsub compare water.avi --out comparison/ --format latex > table.tex",
+)
+@_writes(
+    "compare.csv frame_errors.csv errors.png decomposition.png",
+    kinds.CompareOptions,
+    *("support_fraction", "fit_frames", "seed"),
+)
+def compare_command(
+    options: kinds.CompareOptions, _form: str, progress: Progress, path: str
+) -> _Made:
+    """Fit methods to the same frames of INPUT and compare times, objectives, errors, backgrounds.
+
+    The table is printed and written to compare.csv, with frame_errors.csv, errors.png,
+    decomposition.png and run.json. Frames are read once, in grey, and their Gram matrix is computed
+    once. A method that fails keeps its row, with the reason.
+    """
+    from bgsub.paper.figures import render_decomposition
+
+    watch, found = Stopwatch(), compare(path, options, progress)
+    rows = [row.cells() for row in found.rows]
+    with watch.stage("write"):
+        files = {"compare.csv": list_rows("csv", COLUMNS, rows), **_errors(found)}
+        files["decomposition.png"] = render_decomposition(found)
+    record = _record("compare", path, found, options)
+    record["stages_s"] = found.stages | watch.seconds
+    facts = {"schema_version": SCHEMA_VERSION, "input": found.name}
+    facts |= {"frames": int(found.numbers.size), "pixels": found.pixels}
+    return files, record, (COLUMNS, rows), [found], facts | {"stages_s": found.stages}
+
+
 def compare(path: str, options: kinds.CompareOptions, progress: Progress) -> Comparison:
     """Compare; imported late."""
     from bgsub.paper.compare import compare as compare_methods
 
     return compare_methods(path, options, progress=progress)
-
-
-def _write_and_say(
-    names: list[str],
-    make: Callable[[Progress], _Made],
-    out: str,
-    form: str,
-    session: Session,
-    *,
-    force: bool,
-) -> None:
-    """Do an experiment and write its files, print its table, and log its warnings."""
-    from bgsub.pipeline.results import ResultsDirectory
-
-    with ResultsDirectory(Path(out), names, force=force) as results:
-        with make_progress(session) as progress:
-            files, record, (header, rows), comparisons, facts = make(progress)
-        for name, data in files.items():
-            results.write(name, data)
-        results.commit(record)
-    click.echo(list_rows(form, header, rows, **facts), nl=False)
-    for one in comparisons:
-        for warning in one.warnings:
-            session.log("warning", warning)
-        for row in one.rows:
-            if row.errors is None:
-                session.log("warning", f"{row.name}, k = {row.k}: {row.reason}")
-        read = f"{one.name}: {one.numbers.size} frames of {one.pixels} pixels; read in"
-        decode, gram = f"{one.stages['decode']:.2g} s", f"{one.stages['gram']:.2g} s"
-        session.log("summary", f"{read} {decode}, Gram matrix in {gram}, once for all rows")
-    log_results(out, session)
 
 
 def _errors(comparison: Comparison, suffix: str = "") -> _Files:
@@ -152,8 +152,6 @@ def _record(
     command: str, path: str, comparison: Comparison, options: kinds.CompareOptions
 ) -> dict[str, Any]:
     """Return what run.json says of a comparison."""
-    from bgsub.pipeline.manifest import input_identity, preamble
-
     return {
         **preamble(command, options.to_json()),
         "input": input_identity(path),
@@ -206,9 +204,8 @@ def experiment_command() -> None:
     group=experiment_command,
     short_help="Fig. 1: Data1 and Data2 with more and more outliers.",
 )
-@opts.table_options
-@opts.section("Experiment", kind=kinds.SyntheticOptions)
-def synthetic_command(session: Session, out: str, form: str, force: bool, **params: Any) -> None:
+@_writes("synthetic.csv synthetic.png", kinds.SyntheticOptions)
+def synthetic_command(options: kinds.SyntheticOptions, form: str, progress: Progress) -> _Made:
     """Fit every row-outlier method to synthetic data whose outliers are known.
 
     Data1 has outliers uniform on [0, 2]^p, Data2 in a random half-space. tre is the error of the
@@ -217,20 +214,15 @@ def synthetic_command(session: Session, out: str, form: str, force: bool, **para
     """
     from bgsub.paper.curves import DATA, SYNTHETIC_COLUMNS, run_synthetic
 
-    options = opts.chosen(kinds.SyntheticOptions, params)
-
-    def make(progress: Progress) -> _Made:
-        points = run_synthetic(options, progress=progress)
-        panels = {
-            f"{name}, p = {p}": [q for q in points if (q["data"], q["p"]) == (name, p)]
-            for name in DATA
-            for p in options.features
-        }
-        title = f"Synthetic data, n = {options.samples}, k = {options.components}"
-        columns = SYNTHETIC_COLUMNS, ("data", "p"), 2
-        return _curves("synthetic", points, panels, title, columns, options, form)
-
-    _write_and_say(["synthetic.csv", "synthetic.png"], make, out, form, session, force=force)
+    points = run_synthetic(options, progress=progress)
+    panels = {
+        f"{name}, p = {p}": [q for q in points if (q["data"], q["p"]) == (name, p)]
+        for name in DATA
+        for p in options.features
+    }
+    title = f"Synthetic data, n = {options.samples}, k = {options.components}"
+    columns = SYNTHETIC_COLUMNS, ("data", "p"), 2
+    return _curves("synthetic", points, panels, title, columns, options, form)
 
 
 @opts.command(
@@ -241,9 +233,8 @@ def synthetic_command(session: Session, out: str, form: str, force: bool, **para
     group=experiment_command,
     short_help="One digit is true, others are outliers.",
 )
-@opts.table_options
-@opts.section("Experiment", kind=kinds.DigitOptions)
-def digits_command(session: Session, out: str, form: str, force: bool, **params: Any) -> None:
+@_writes("digits.csv digits.png", kinds.DigitOptions)
+def digits_command(options: kinds.DigitOptions, form: str, progress: Progress) -> _Made:
     """Fit every row-outlier method to pictures of one digit, with other digits among them.
 
     Prints mean tre; writes digits.csv, with deviations and seconds, and digits.png: tre over the
@@ -252,23 +243,18 @@ def digits_command(session: Session, out: str, form: str, force: bool, **params:
     """
     from bgsub.paper.curves import DIGIT_COLUMNS, load_digits, run_digits
 
-    options = opts.chosen(kinds.DigitOptions, params)
-
-    def make(progress: Progress) -> _Made:
-        digits = load_digits(None if options.data is None else Path(options.data))
-        points = run_digits(digits, options, progress=progress)
-        panels = {
-            f"outliers: {'all others' if kind == 'others' else kind}, k = {k}": [
-                q for q in points if (q["outliers"], q["k"]) == (kind, k)
-            ]
-            for kind in options.outliers
-            for k in options.ks
-        }
-        title = f"{digits.name.replace('$', '')}, true digit {options.true}, n = {points[0]['n']}"
-        columns = DIGIT_COLUMNS, ("outliers", "k"), len(options.ks)
-        return _curves("digits", points, panels, title, columns, options, form)
-
-    _write_and_say(["digits.csv", "digits.png"], make, out, form, session, force=force)
+    digits = load_digits(None if options.data is None else Path(options.data))
+    points = run_digits(digits, options, progress=progress)
+    panels = {
+        f"outliers: {'all others' if kind == 'others' else kind}, k = {k}": [
+            q for q in points if (q["outliers"], q["k"]) == (kind, k)
+        ]
+        for kind in options.outliers
+        for k in options.ks
+    }
+    title = f"{digits.name.replace('$', '')}, true digit {options.true}, n = {points[0]['n']}"
+    columns = DIGIT_COLUMNS, ("outliers", "k"), len(options.ks)
+    return _curves("digits", points, panels, title, columns, options, form)
 
 
 def _curves(
@@ -286,7 +272,6 @@ def _curves(
     For people, the mean tre alone is printed, with the shares side by side in each panel.
     """
     from bgsub.paper.figures import render_tre, tre_table
-    from bgsub.pipeline.manifest import preamble
 
     header, panel, across = columns
     files: _Files = {f"{name}.png": render_tre(panels, title, columns=across)}
@@ -302,10 +287,14 @@ def _curves(
     group=experiment_command,
     short_help="Table 1 and the reconstruction errors, on a video.",
 )
-@_on_a_video(kinds.TimesOptions, "fit_frames", "seed")
+@_writes(
+    f"times.csv times.png frame_errors.csv errors.png {' '.join(_SHEETS)}",
+    kinds.TimesOptions,
+    *("fit_frames", "seed"),
+)
 def background_command(
-    session: Session, path: str, out: str, form: str, force: bool, **params: Any
-) -> None:
+    options: kinds.TimesOptions, form: str, progress: Progress, path: str
+) -> _Made:
     """Measure how long each method takes on INPUT for several k, in the columns of Table 1.
 
     The paper's seconds stand below ours; they were measured in 2014, on other hardware, for 633
@@ -315,24 +304,17 @@ def background_command(
     """
     from bgsub.paper.figures import TIMES_COLUMNS, render_times, table_one, time_rows
 
-    options = opts.chosen(kinds.TimesOptions, {**params, "run": opts.run_options(params)})
-
-    def make(progress: Progress) -> _Made:
-        found = compare(path, options, progress)
-        rows = time_rows(found)
-        files = {"times.csv": list_rows("csv", TIMES_COLUMNS, rows), **_errors(found)}
-        files |= {"times.png": render_times(found), **_sheets(found)}
-        record = _record("experiment background", path, found, options)
-        paper = {
-            name: {"name": kinds.PAPER_NAMES.get(name, name), "seconds": seconds}
-            for name, seconds in kinds.PAPER_TIMES.items()
-        }
-        shown = (TIMES_COLUMNS, rows) if form in {"csv", "json"} else table_one(found)
-        return files, record | {"paper_2014_seconds": paper}, shown, [found], {}
-
-    names = ["times.csv", "times.png", "frame_errors.csv", "errors.png", *_SHEETS]
-    with session.about(path):
-        _write_and_say(names, make, out, form, session, force=force)
+    found = compare(path, options, progress)
+    rows = time_rows(found)
+    files = {"times.csv": list_rows("csv", TIMES_COLUMNS, rows), **_errors(found)}
+    files |= {"times.png": render_times(found), **_sheets(found)}
+    record = _record("experiment background", path, found, options)
+    paper = {
+        name: {"name": kinds.PAPER_NAMES.get(name, name), "seconds": seconds}
+        for name, seconds in kinds.PAPER_TIMES.items()
+    }
+    shown = (TIMES_COLUMNS, rows) if form in {"csv", "json"} else table_one(found)
+    return files, record | {"paper_2014_seconds": paper}, shown, [found], {}
 
 
 @opts.command(
@@ -343,10 +325,15 @@ def background_command(
     group=experiment_command,
     short_help="Error curves and pictures of the paper's second recording.",
 )
-@_on_a_video(kinds.MovedObjectOptions, "fit_frames", "seed")
+@_writes(
+    "compare.csv frame_errors-whole.csv frame_errors-part.csv errors-whole.png errors-part.png "
+    f"{' '.join(_SHEETS)}",
+    kinds.MovedObjectOptions,
+    *("fit_frames", "seed"),
+)
 def moved_object_command(
-    session: Session, path: str, out: str, form: str, force: bool, **params: Any
-) -> None:
+    options: kinds.MovedObjectOptions, _form: str, progress: Progress, path: str
+) -> _Made:
     """Fit all methods to the first part of INPUT, and TRPCA to all of it.
 
     INPUT is the recording "Moved Object" (Wallflower), or another one with --truth. Prints the
@@ -354,23 +341,15 @@ def moved_object_command(
     errors-part.png, with their data, and pictures of frames at two scalings, frames-own.png and
     frames-common.png.
     """
-    options = opts.chosen(kinds.MovedObjectOptions, {**params, "run": opts.run_options(params)})
-
-    def make(progress: Progress) -> _Made:
-        whole = compare(path, options.whole, progress)
-        part = compare(path, options.first_part, progress)
-        rows = [
-            {"frames": frames, **row.cells(), "method": row.name}
-            for frames, found in (("all", whole), (f"1-{options.part}", part))
-            for row in found.rows
-        ]
-        header = ("frames", *COLUMNS)
-        files = {"compare.csv": list_rows("csv", header, rows), **_errors(whole, "-whole")}
-        files |= {**_errors(part, "-part"), **_sheets(part)}
-        record = _record("experiment moved-object", path, part, options)
-        return files, record | {"rows": rows}, (header, rows), [whole, part], {}
-
-    errors = "frame_errors-whole.csv frame_errors-part.csv errors-whole.png errors-part.png"
-    with session.about(path):
-        names = ["compare.csv", *errors.split(), *_SHEETS]
-        _write_and_say(names, make, out, form, session, force=force)
+    whole = compare(path, options.whole, progress)
+    part = compare(path, options.first_part, progress)
+    rows = [
+        {"frames": frames, **row.cells(), "method": row.name}
+        for frames, found in (("all", whole), (f"1-{options.part}", part))
+        for row in found.rows
+    ]
+    header = ("frames", *COLUMNS)
+    files = {"compare.csv": list_rows("csv", header, rows), **_errors(whole, "-whole")}
+    files |= {**_errors(part, "-part"), **_sheets(part)}
+    record = _record("experiment moved-object", path, part, options)
+    return files, record | {"rows": rows}, (header, rows), [whole, part], {}

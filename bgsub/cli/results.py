@@ -21,6 +21,7 @@ from bgsub.cli.messages import Session, log_results, make_progress
 from bgsub.errors import OutliersFound, UsageError, plural
 from bgsub.export import ClipOptions
 from bgsub.options import check_areas
+from bgsub.pipeline.results import ResultsDirectory, has_results, preamble
 from bgsub.rules import Choice, Integer, Rate
 from bgsub.runtime.files import check_free, staged, write_file
 from bgsub.tracking.place_options import ListingOptions, PlaceOptions
@@ -103,7 +104,6 @@ def _results_of(
 ) -> Iterator[Path]:
     """Yield the folder that was named if a run wrote it, else that of a run, gone afterwards."""
     from bgsub.pipeline import run as pipeline
-    from bgsub.pipeline.results import has_results
 
     if has_results(Path(given)):
         yield Path(given)
@@ -233,8 +233,6 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
     by time.
     """
     from bgsub.export.clips import Painter, clip_names, join_clips, plan_spans, write_clips
-    from bgsub.pipeline.manifest import preamble
-    from bgsub.pipeline.results import ResultsDirectory
 
     force, own = params.pop("force"), opts.chosen(ClipOptions, params)
     for unused in own.unused:

@@ -18,6 +18,7 @@ from bgsub.cli.jobs import Job, Work, run_batch
 from bgsub.cli.messages import Session, log_results, make_progress
 from bgsub.errors import BgsubError, EmptySelectionError, InputError, OutputError, UsageError
 from bgsub.options import RunOptions
+from bgsub.pipeline.results import is_complete, load_manifest, recorded_path
 from bgsub.runtime.files import check_plain
 
 if TYPE_CHECKING:
@@ -51,8 +52,6 @@ def _repeat(ctx: click.Context, _param: click.Parameter, value: str | None) -> _
     """Make the options of an earlier run the defaults of this one."""
     if value is None or ctx.resilient_parsing:
         return None
-    from bgsub.pipeline.manifest import load_manifest, recorded_path
-
     manifest = load_manifest(Path(value))
     if manifest.get("command", "run") != "run":
         message = f"{value}: was written by bgsub {manifest['command']}; only a run can be repeated"
@@ -174,12 +173,17 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
     With `subfolders`, each has a folder of its own in `out`, named after it: ``water``, and where
     a name is taken ``water-2``, …. With `keep`, complete results of other inputs count as taken.
     """
-    from bgsub.pipeline.results import is_complete
-
     jobs: list[Job] = []
     taken: set[str] = set()  # file systems may take Water for water
     for number, given in enumerate(inputs, start=1):
-        stem, place = _stem(given), out
+        path, place = Path(given), out
+        stem = path.stem
+        if path.is_dir():
+            whole = path.resolve()
+            stem = whole.stem if whole.suffix == ".zarr" else whole.name
+        elif not path.exists() and any(character in path.name for character in "*?[%"):
+            stem = path.parent.resolve().name  # images are known by their folder
+        stem = stem or "input"
         for i in itertools.count(1) if subfolders else ():
             place = out / (f"{stem}-{i}" if i > 1 else stem)
             is_foreign = keep and is_complete(place) and not work_of.belongs(place, given)
@@ -188,18 +192,6 @@ def plan(inputs: Sequence[str], out: Path, *, subfolders: bool, keep: bool) -> l
         taken.add(place.name.casefold())
         jobs.append(Job(given, place, number, len(inputs)))
     return jobs
-
-
-def _stem(given: str) -> str:
-    """Name the folder of an input."""
-    path = Path(given)
-    stem = path.stem
-    if path.is_dir():
-        whole = path.resolve()
-        stem = whole.stem if whole.suffix == ".zarr" else whole.name
-    elif not path.exists() and any(character in path.name for character in "*?[%"):
-        stem = path.parent.resolve().name  # images are known by their folder
-    return stem or "input"
 
 
 def check_out(out: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,9 +14,6 @@ from bgsub.errors import Interrupted
 from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.options import check_areas
 from bgsub.tracking.place_options import PlaceOptions
-
-if TYPE_CHECKING:
-    from bgsub.live.analysis import Sought
 
 
 @opts.command(
@@ -45,10 +42,21 @@ def watch_command(session: Session, source: str, out: str, **params: Any) -> Non
     the stream plays. A stream that breaks off is opened again. Stop with Ctrl-C or SIGTERM: the
     clip that is being written is finished, and the exit code is 130.
     """
+    from bgsub.live.analysis import Sought
     from bgsub.live.feed import read_source
     from bgsub.live.watcher import Watcher
+    from bgsub.segmenter.protocol import MaskOptions
+    from bgsub.tracking.events import EventFilter
 
-    sought = _sought(params)
+    places = opts.chosen(PlaceOptions, params)
+    check_areas(params["min_area"], places.max_area)
+    regions, region = read_places(places)
+    sought = Sought(
+        masks=MaskOptions(params["shadows"], params["sensitivity"], None, params["fill_holes"]),
+        min_area=params["min_area"],
+        counted=EventFilter(max_area=places.max_area, region=region, ignored=read_ignored(places)),
+        regions=regions,
+    )
     stream = read_source(source, opts.chosen(StreamOptions, params))
     with session.about(stream.name):
         watcher = Watcher(
@@ -66,20 +74,3 @@ def watch_command(session: Session, source: str, out: str, **params: Any) -> Non
         session.log("summary", f"{session.input}: {events or 'no'} {noun}", events=events)
         if stop.is_set():
             raise Interrupted("stopped; no event is open, and every clip is finished")
-
-
-def _sought(params: dict[str, Any]) -> Sought:
-    """Read what counts as an object, and where."""
-    from bgsub.live.analysis import Sought
-    from bgsub.segmenter.protocol import MaskOptions
-    from bgsub.tracking.events import EventFilter
-
-    places = opts.chosen(PlaceOptions, params)
-    check_areas(params["min_area"], places.max_area)
-    regions, region = read_places(places)
-    return Sought(
-        masks=MaskOptions(params["shadows"], params["sensitivity"], None, params["fill_holes"]),
-        min_area=params["min_area"],
-        counted=EventFilter(max_area=places.max_area, region=region, ignored=read_ignored(places)),
-        regions=regions,
-    )

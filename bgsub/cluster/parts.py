@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from bgsub.errors import BatchError, BgsubError, InputError, OutputError, UsageError, is_or_are
-from bgsub.pipeline.advice import some
-from bgsub.pipeline.manifest import load_manifest
-from bgsub.pipeline.results import check_unchanged, is_complete
+from bgsub.pipeline.outcome import some
+from bgsub.pipeline.results import check_unchanged, is_complete, load_manifest
 from bgsub.runtime.files import read_json, write_in
 from bgsub.segments.plan import FOLDER, PLAN, SegmentPlan, load_plan, segment_folder
 from bgsub.segments.run import finish

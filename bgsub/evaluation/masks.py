@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from bgsub.errors import InputError
 from bgsub.evaluation.measures import BACKGROUND, FOREGROUND, UNSCORED
 from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline.manifest import load_manifest, recorded_path
-from bgsub.pipeline.results import MANIFEST, has_results
+from bgsub.pipeline.results import MANIFEST, has_results, load_manifest, recorded_path
 from bgsub.runtime.files import check_plain
 from bgsub.video import pyav
 from bgsub.video.arrays import ArraySource, is_zarr

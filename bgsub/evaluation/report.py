@@ -17,9 +17,7 @@ from bgsub.evaluation.evaluate import Evaluation, SequenceScore
 from bgsub.evaluation.measures import MEASURES, Counts, ScoreCurve, Verdict, mean
 from bgsub.report import plots
 from bgsub.report.plots import PlotFormat
-from bgsub.report.tables import align, csv_text, markdown_text
-
-SCHEMA_VERSION = 1  # of the JSON listing
+from bgsub.report.tables import SCHEMA_VERSION, align, csv_text, markdown_text
 
 _RATIOS = {*MEASURES, "average_precision"}
 _TITLES = {"average_precision": "AP", "f_measure": "F", "iou": "IoU", "pwc": "PWC %"}
@@ -51,8 +49,29 @@ _STYLES = ("solid", "dashed", "dotted", "dashdot")
 
 def list_evaluation(form: str, evaluation: Evaluation) -> str:
     """Return an evaluation as "table", "csv", "json" or "markdown"; of several also their mean."""
-    if form == "json":
-        return _json(evaluation)
+    if form == "json":  # null is an undefined measure
+        frames = sum(len(one.frames) for one in evaluation.sequences)
+        total = {"frames": frames, **_values(evaluation.total)}
+        listing = {
+            "schema_version": SCHEMA_VERSION,
+            "sequences": [
+                {
+                    "name": one.name,
+                    "masks": one.pair.masks,
+                    "truth": one.pair.truth,
+                    "offset": one.matching.offset,
+                    "matched": one.matching.rule,
+                    "frames": len(one.frames),
+                    **_values(one.counts),
+                    "notes": one.notes,
+                    **_curve(one.curve, one.threshold),
+                }
+                for one in evaluation.sequences
+            ],
+            "total": total | _curve(evaluation.curve, evaluation.threshold),
+            "mean": {name: _rounded(value) for name, value in evaluation.means.items()},
+        }
+        return json.dumps(listing, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
     rows = _rows(evaluation)
     if form == "csv":
         return csv_text(list(rows[0]), (row.values() for row in rows))
@@ -79,32 +98,6 @@ def summary(one: SequenceScore) -> str:
     if str(first.frame) not in first.truth:
         text += f"; frame {first.frame} with {first.truth}"
     return text
-
-
-def _json(evaluation: Evaluation) -> str:
-    """Return one JSON object with all counts and measures; null is an undefined measure."""
-    frames = sum(len(one.frames) for one in evaluation.sequences)
-    total = {"frames": frames, **_values(evaluation.total)}
-    listing = {
-        "schema_version": SCHEMA_VERSION,
-        "sequences": [
-            {
-                "name": one.name,
-                "masks": one.pair.masks,
-                "truth": one.pair.truth,
-                "offset": one.matching.offset,
-                "matched": one.matching.rule,
-                "frames": len(one.frames),
-                **_values(one.counts),
-                "notes": one.notes,
-                **_curve(one.curve, one.threshold),
-            }
-            for one in evaluation.sequences
-        ],
-        "total": total | _curve(evaluation.curve, evaluation.threshold),
-        "mean": {name: _rounded(value) for name, value in evaluation.means.items()},
-    }
-    return json.dumps(listing, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def _curve(curve: ScoreCurve | None, threshold: float | None) -> dict[str, Any]:

@@ -16,8 +16,13 @@ from bgsub.evaluation.masks import MaskFiles, open_masks
 from bgsub.export.run_data import load_run
 from bgsub.options import ProgressCallback, SourceOptions, no_progress
 from bgsub.outliers.events import Event
-from bgsub.pipeline.manifest import load_manifest, preamble, recorded_path
-from bgsub.pipeline.results import MANIFEST, ResultsDirectory
+from bgsub.pipeline.results import (
+    MANIFEST,
+    ResultsDirectory,
+    load_manifest,
+    preamble,
+    recorded_path,
+)
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.tracking.recorder import FILES, ObjectOptions, ObjectRecorder, Recorded, View, describe
 from bgsub.tracking.regions import check_inside

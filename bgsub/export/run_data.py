@@ -18,8 +18,7 @@ from bgsub.evaluation.masks import open_masks
 from bgsub.outliers.errors_table import read_csv
 from bgsub.outliers.events import Event, find_events
 from bgsub.page.result import frames_used
-from bgsub.pipeline.manifest import load_manifest, recorded_path
-from bgsub.pipeline.results import MANIFEST
+from bgsub.pipeline.results import MANIFEST, load_manifest, recorded_path
 from bgsub.tracking.events import EventFilter, SceneEvent, read_events
 from bgsub.tracking.tables import read_objects
 from bgsub.tracking.tracker import Observation

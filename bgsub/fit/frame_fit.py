@@ -99,7 +99,17 @@ def fit_frames(
     k = choice.rank if choice is not None and options.k == "auto" else least
     rate = options.false_alarms
     cutoff = options.cutoff if rate is None else cutoff_for(rate)
-    estimator = _make_estimator(k, options, progress, workers.threads)
+
+    def told(done: int, residual: float) -> None:
+        progress(with_residual(options.method, residual), done, None)
+
+    fraction, seed, lam = options.support_fraction, options.seed, options.lam
+    settings = Settings(k=k, support_fraction=fraction, random_state=seed, lam=lam, progress=told)
+    estimator = METHODS[options.method].make(settings)
+    if isinstance(estimator, TRPCA):
+        own = {name: getattr(options, name) for name in ("n_init", "tol", "max_iter", "reweight")}
+        own |= {"reweight_cutoff": reweight.FOOTAGE_CUTOFF, "threads": workers.threads}
+        estimator.set_params(**own)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         if gram is None:
@@ -136,21 +146,6 @@ def fit_frames(
         converged=not any(issubclass(each.category, ConvergenceWarning) for each in warned),
         rank=choice,
     )
-
-
-def _make_estimator(
-    k: int, options: RunOptions, progress: ProgressCallback, threads: int
-) -> Estimator:
-    def told(done: int, residual: float) -> None:
-        progress(with_residual(options.method, residual), done, None)
-
-    fraction, seed, lam = options.support_fraction, options.seed, options.lam
-    settings = Settings(k=k, support_fraction=fraction, random_state=seed, lam=lam, progress=told)
-    estimator = METHODS[options.method].make(settings)
-    if isinstance(estimator, TRPCA):
-        own = {name: getattr(options, name) for name in ("n_init", "tol", "max_iter", "reweight")}
-        estimator.set_params(**own, reweight_cutoff=reweight.FOOTAGE_CUTOFF, threads=threads)
-    return estimator
 
 
 def check_rank(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from bgsub.errors import MemoryLimitError
+from bgsub.robustpca.competitors import METHODS
 from bgsub.runtime.limits import amount, free_space, spill_folder
 
 # How many frames are worked on together follows from the size of a frame alone. Were it for the
@@ -135,11 +136,11 @@ class MemoryNeed:
         stages = [frames + self.decoding()]
         kept = idle = passing = 0
         if self.fit:
-            from bgsub.outliers.frame_scorer import scorer_bytes
-
             kept = 8 * fit_frames**2 + workers * _WORKER + self.threads * _SCRATCH
             # Of a matrix of the fit, which the C library keeps until somebody asks for as much.
             idle = min(8 * fit_frames**2, _KEPT_MATRIX) if workers > 1 else 0
+            from bgsub.outliers.frame_scorer import scorer_bytes
+
             passing, learning = scorer_bytes(self.pixels, fit_frames, self.k, self.threads)
             stages += [frames + self._fit(fit_frames, workers), frames + kept + idle + passing]
             stages += [between + kept + learning]
@@ -160,7 +161,6 @@ class MemoryNeed:
 
     def _fit(self, fit_frames: int, workers: int) -> int:
         """Bytes of the Gram matrix and the work on it, or of a method on the pixels."""
-        from bgsub.robustpca.competitors import METHODS
         from bgsub.robustpca.gram import TILE_ROWS
 
         method = METHODS[self.method]

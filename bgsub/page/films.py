@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import itertools
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -27,9 +26,10 @@ from bgsub.page.result import Result, read_result
 from bgsub.runtime.files import staged
 from bgsub.tracking.events import SceneEvent
 from bgsub.video import pyav
-from bgsub.video.frames import Bytes, Layout, in_color
+from bgsub.video.clip import encode_excerpt
+from bgsub.video.frames import Bytes, Frame, Layout, in_color
 from bgsub.video.images import read_image
-from bgsub.video.sink import find_written, open_sink
+from bgsub.video.sink import find_written
 from bgsub.video.source import is_there, open_source
 
 View = Literal["input", "background", "foreground", "mask"]
@@ -173,10 +173,18 @@ def find_view(
             gone = "its film is not here" if footage is None else "the film of this run is gone"
             return Shown(view, None, gone)
         if copies is not None:
-            rate = Fraction(result.manifest["input"].get("rate") or 25) or None
             options = source_options(result.manifest) if view == "input" else {}
-            _copy(own, copies / f"{view}.mp4", options, rate, progress)
-            return Shown(view, _checked(open_film(copies / f"{view}.mp4"), result))
+            source, target = open_source(str(own), **options), copies / f"{view}.mp4"
+            rate = source.rate or Fraction(result.manifest["input"].get("rate") or 25) or None
+
+            def frames() -> Iterator[Frame]:
+                for done, frame in enumerate(source, start=1):
+                    yield frame
+                    progress("copy", done, source.frames_estimate)
+
+            with staged(target, "free some space or choose another --out") as path:
+                encode_excerpt(frames(), path, rate=rate, threads=2)
+            return Shown(view, _checked(open_film(target), result))
         stills = open_film(own, any_kind=True)
         if stills is not None and stills.stamps.size != result.numbers.size:
             stills = None
@@ -207,37 +215,6 @@ def source_options(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options by which a run read its input; masks do not change what is shown."""
     options = SourceOptions.from_json(manifest["options"]["source"] | {"mask_image": None})
     return {name: value for name, value in options.to_json().items() if value is not None}
-
-
-def _copy(
-    footage: Path,
-    target: Path,
-    options: Mapping[str, Any],
-    rate: Fraction | None,
-    progress: ProgressCallback,
-) -> None:
-    """Write the frames of some footage as H.264; `rate` is for what does not say it."""
-    source = open_source(str(footage), **options)
-    rate = source.rate or rate
-    named = staged(target, "free some space or choose another --out")
-    with named as path, _writing(path, source.layout, rate, threads=2) as write:
-        for done, frame in enumerate(source, start=1):
-            write(frame.data, frame.time_s)
-            progress("copy", done, source.frames_estimate)
-
-
-@contextlib.contextmanager
-def _writing(
-    path: Path, layout: Layout, rate: Fraction | None, threads: int = 1
-) -> Iterator[Callable[..., None]]:
-    """Yield what appends a frame to a new video."""
-    sink = open_sink(path, path.stem, layout=layout, kind="mp4", rate=rate, threads=threads)
-    try:
-        yield sink.write
-        sink.close()
-    except BaseException:
-        sink.abort()
-        raise
 
 
 def link(target: Path, page: Path) -> str:
@@ -308,19 +285,20 @@ def expected_bytes(films: Sequence[Film], places: NDArray[np.int64]) -> int:
 
 def embed(film: Film, places: NDArray[np.int64]) -> dict[str, Any]:
     """Return `Film.describe` of a preview, with the video in ``src``, and its ``places``."""
-    pictures = film.pictures(places.tolist())
-    first = next(pictures, None)
-    if first is None:
-        return {"reason": "none of its pictures can be decoded"}
-    steps, kept = np.diff(film.stamps), []
+    steps = np.diff(film.stamps)
+    kept: list[int] = []
     rate = 1 / (int(np.median(steps)) * film.base) if steps.size else Fraction(25)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "preview.mp4"
-        layout = Layout("bgr", *shrunk(first[1], _WIDTH).shape[:2])
-        with _writing(path, layout, rate) as write:
-            for place, picture in itertools.chain([first], pictures):
-                write(cv2.cvtColor(shrunk(picture, _WIDTH), cv2.COLOR_RGB2BGR).astype(np.uint8))
+
+        def frames() -> Iterator[Frame]:
+            for place, picture in film.pictures(places.tolist()):
+                data = cv2.cvtColor(shrunk(picture, _WIDTH), cv2.COLOR_RGB2BGR).astype(np.uint8)
+                layout = Layout("bgr", *data.shape[:2])
+                yield Frame(place + 1, len(kept) / float(rate), data, layout)
                 kept.append(place)
+
+        encode_excerpt(frames(), path, rate=rate)
         made = open_film(path)
         if made is None:
             return {"reason": "none of its pictures can be decoded"}
@@ -399,8 +377,6 @@ def pack_integers(values: ArrayLike) -> dict[str, Any]:
 
     ``{"first": …, "steps": …}``: the differences are little-endian int32 in base64.
 
-    Examples
-    --------
     >>> pack_integers([1, 2, 3, 10, 12, 14])
     {'runs': [[1, 1, 3], [10, 2, 3]]}
     """

@@ -32,8 +32,8 @@ from bgsub.options import ProgressCallback, no_progress
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, frame_scores
 from bgsub.paper.curves import auc, average_precision
 from bgsub.paper.options import UNKNOWN, CompareOptions, Comparison, Entry, MethodRow
-from bgsub.pipeline import manifest as manifests
 from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most
+from bgsub.pipeline.results import Stopwatch
 from bgsub.robustpca.competitors import COMPARED, MethodInfo
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
@@ -408,7 +408,7 @@ def compare(
     has a row that says why.
     """
     run = options.run
-    watch = manifests.Stopwatch()
+    watch = Stopwatch()
     place = spill_folder() if run.temp is None else Path(run.temp)
     source = open_source(path, **vars(run.source) | {"color": "gray"}, threads=run.threads)
     with watch.stage("decode"):

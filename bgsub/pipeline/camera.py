@@ -44,7 +44,11 @@ class CameraWatch(Sink):
         self.pairs = self.moved = 0
         self._frames = 0
         self._before: _Luma | None = None
-        self._drift, self.drifts = _Drift(), False
+        self.drifts = False
+        self._mark: _Luma | None = None
+        self._steps: deque[tuple[_Luma, float, float]] = deque(
+            maxlen=math.ceil(_DRIFT / _SHIFT) + 1
+        )
 
     def write(self, frame: SceneFrame, prepared: None) -> None:
         """Compare every eighth frame with the one before."""
@@ -64,29 +68,16 @@ class CameraWatch(Sink):
             self.pairs += 1
             seems = is_clear and math.hypot(x, y) > _SHIFT
             self.moved += seems and _is_of_all(before, now, x, y)
-            self._drift.look(now)
-            self.drifts = self._drift.is_far
+            if not self.drifts:
+                self._follow(now)
 
     @property
     def is_moving(self) -> bool:
         """Return whether the picture moved most of the time, as far as enough frames tell."""
         return self.pairs >= _FEWEST and self.moved > self.pairs / 2
 
-
-class _Drift:
-    """Follow a picture that moves slowly, step by step, until it has moved far."""
-
-    def __init__(self) -> None:
-        self.is_far = False
-        self._mark: _Luma | None = None
-        self._steps: deque[tuple[_Luma, float, float]] = deque(
-            maxlen=math.ceil(_DRIFT / _SHIFT) + 1
-        )
-
-    def look(self, now: _Luma) -> None:
+    def _follow(self, now: _Luma) -> None:
         """Compare a picture with the mark; make it the next mark if it has moved."""
-        if self.is_far:
-            return
         mark, self._mark = self._mark, now
         if mark is None:
             return
@@ -95,7 +86,7 @@ class _Drift:
             self._steps.clear()  # a cut, a jolt or a mistake is no slow pan
         elif math.hypot(x, y) > _SHIFT:
             self._steps.append((mark, x, y))
-            self.is_far = self._leads_away(now)
+            self.drifts = self._leads_away(now)
         else:
             self._mark = mark
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from bgsub.background.plates import working_size
 from bgsub.background.sample import MOST_FRAMES, full_frames
 from bgsub.errors import InputError, UsageError
-from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES, MemoryNeed, Plan, make_plan
+from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES, MemoryNeed
 from bgsub.fit.store import Borrowed
-from bgsub.options import RunOptions, SourceOptions
+from bgsub.options import RunOptions
 from bgsub.runtime.limits import memory_bytes
 from bgsub.runtime.threads import own_threads
 from bgsub.segmenter.masks import SEGMENTERS, saved_kind
@@ -23,9 +22,6 @@ from bgsub.video.source import Footage, FrameSource, open_source
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
-
-notes = logging.getLogger("bgsub.notes")
-"""What a person wants to hear of a run as it begins; `bgsub` shows it on stderr."""
 
 DEFAULT_MEMORY = "50%"
 
@@ -130,13 +126,25 @@ def video_kind(output: str, video_format: SinkKind) -> SinkKind:
 def open_input(
     footage: Footage, options: RunOptions, like: BackgroundModel | None = None
 ) -> FrameSource:
-    """Open an input in the layout that all options together ask for, or in that of a model."""
+    """Open an input in the layout that all options together ask for, or in that of a model.
+
+    Footage of the size of a model's is cut and scaled as that was, if no option says how.
+    """
     wanted, exact = dict(vars(options.source)), options.format != "mp4"
     kind = SEGMENTERS[options.mask_model]
     if like is not None:
         exact = like.layout.kind == "bgr"
         kind = saved_kind(like, options.threshold)
-        wanted = dict(vars(_geometry_of(footage, options.source, like)))
+        if options.source.mask_image is not None:
+            message = "--mask-image: a model has the mask that it was fitted with"
+            raise UsageError(f"{message}; leave the option out")
+        geometry = like.geometry
+        if wanted["roi"] is None and wanted["scale"] == 1.0:  # else they say how
+            size = open_source(footage, **wanted | {"color": "auto"}, threads=1).input_size
+            if list(size) == list(geometry.get("input_size", ())):
+                roi = geometry.get("roi")
+                wanted["roi"] = None if roi is None else tuple(roi)
+                wanted["scale"] = float(geometry.get("scale", 1.0))
         wanted["color"] = "gray" if like.layout.kind == "gray" else "color"
     elif not needs_pixels(options):
         wanted["color"] = "gray"
@@ -152,22 +160,6 @@ def open_input(
         with_chroma=needs_masks(options) and not kind.needs_background,
         ignore=options.ignore,
     )
-
-
-def _geometry_of(footage: Footage, options: SourceOptions, model: BackgroundModel) -> SourceOptions:
-    """Cut and scale footage as that of the model was, if it has its size and no option says how."""
-    if options.mask_image is not None:
-        message = "--mask-image: a model has the mask that it was fitted with; leave the option out"
-        raise UsageError(message)
-    geometry = model.geometry
-    if options.roi is not None or options.scale != 1.0:
-        return options
-    size = open_source(footage, **vars(options) | {"color": "auto"}, threads=1).input_size
-    if list(size) != list(geometry.get("input_size", ())):
-        return options
-    roi = geometry.get("roi")
-    scale = float(geometry.get("scale", 1.0))
-    return replace(options, roi=None if roi is None else tuple(roi), scale=scale)
 
 
 def load_for(path: StrPath, options: RunOptions) -> BackgroundModel:
@@ -254,19 +246,6 @@ def memory_need(
 def memory_limit(memory: str | None, jobs: int) -> int:
     """Return the bytes that each of some runs may take."""
     return max(1, memory_bytes(memory or DEFAULT_MEMORY) // jobs)
-
-
-def plan_run(source: FrameSource, options: RunOptions, *, borrowed: int = 0) -> Plan:
-    """Choose where frames will be, before any is read, and say why; MemoryLimitError if nowhere."""
-    frames = source.frames_estimate
-    if frames is None:
-        frames = sum(1 for _ in source)
-    need = memory_need(source, options, frames, borrowed)
-    limit = memory_limit(options.memory, options.jobs)
-    plan = make_plan(need, limit, options.temp, name=source.name, jobs=options.jobs)
-    if plan.reason:
-        notes.info("%s: %s", source.name, plan.reason)
-    return plan
 
 
 @dataclass(frozen=True)

@@ -10,22 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from bgsub.background.backdrop import Backdrop
 from bgsub.background.render import OutsideMask, reconstruct
 from bgsub.fit.store import FrameBlock
 from bgsub.pipeline.scene import LearnedScene
 from bgsub.runtime.threads import WORTH_A_THREAD, Workers
 from bgsub.segmenter.protocol import FrameView, MaskResult
+from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.video.frames import Bytes, Layout
-
-if TYPE_CHECKING:
-    from bgsub.background.backdrop import Backdrop
-    from bgsub.tracking.absorption import Absorber, Stillness
 
 Need = Literal["background", "mask", "scores"]
 """What has to be computed of a frame for a sink, besides its picture."""
@@ -113,13 +111,9 @@ class Loop:
         if scene.background is not None and self._with_background:
             self._outside = OutsideMask(scene.layout, scene.background.pixel_mask)
             if scene.local is not None:
-                from bgsub.background.backdrop import Backdrop
-
                 self._backdrop = Backdrop(scene.background, scene.local)
         self._absorber: Absorber | None = None
         if segmenter is not None and masks and still not in {None, "foreground"}:
-            from bgsub.tracking.absorption import Absorber, absorbed_after
-
             height, width = scene.layout.height, scene.layout.width
             rest_s = absorbed_after(still)
             self._absorber = Absorber(height, width, rest_s or 0.0, segmenter.min_area)

@@ -163,8 +163,24 @@ class FrameOutputs(AbstractContextManager["FrameOutputs"]):
         self._videos: dict[str, VideoOutput] = {}
         self.sinks: list[Sink] = []
         try:
-            if scene.segmenter is not None:
-                self._open_tables(watched)
+            if scene.segmenter is not None:  # what is made of all masks together
+                folder = results.stage("")
+                if watched is not None:
+                    from bgsub.pipeline.objects import ObjectsOutput
+
+                    self.objects = ObjectsOutput(folder, scene, source, options, watched)
+                    self.sinks.append(self.objects)
+                if needs_still(options):
+                    from bgsub.pipeline.still import StillOutput
+
+                    self.sinks.append(StillOutput(folder / output_name("still", options), scene))
+                if wanted := options.outputs & {"heatmap", "activity"}:
+                    from bgsub.pipeline.activity import ActivityOutput
+
+                    regions = () if watched is None else watched.regions
+                    place = options.source.roi or (0, 0, *source.input_size)
+                    self.activity = ActivityOutput(folder, wanted, scene, regions, place)
+                    self.sinks.append(self.activity)
             for output in VIDEOS:
                 if output in videos_of(options):
                     self._videos[output] = self._open(output)
@@ -176,27 +192,6 @@ class FrameOutputs(AbstractContextManager["FrameOutputs"]):
             inside = scene.layout.pixels if scene.inside is None else np.count_nonzero(scene.inside)
             self.statistics, self.camera = MaskStatistics(int(inside)), CameraWatch()
             self.sinks += [self.statistics, self.camera]
-
-    def _open_tables(self, watched: ObjectOptions | None) -> None:
-        """Open what is made of all masks together: objects, one picture of the scene, sums."""
-        options, scene, folder = self.options, self.scene, self.results.stage("")
-        if watched is not None:
-            from bgsub.pipeline.objects import ObjectsOutput
-
-            self.objects = ObjectsOutput(folder, scene, self.source, options, watched)
-            self.sinks.append(self.objects)
-        if needs_still(options):
-            from bgsub.pipeline.still import StillOutput
-
-            self.sinks.append(StillOutput(folder / output_name("still", options), scene))
-        wanted = options.outputs & {"heatmap", "activity"}
-        if wanted:
-            from bgsub.pipeline.activity import ActivityOutput
-
-            regions = () if watched is None else watched.regions
-            place = options.source.roi or (0, 0, *self.source.input_size)
-            self.activity = ActivityOutput(folder, wanted, scene, regions, place)
-            self.sinks.append(self.activity)
 
     def _open(self, output: str) -> VideoOutput:
         layout, kind = self.scene.layout.plain, video_kind(output, self.options.format)

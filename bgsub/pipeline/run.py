@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bgsub.errors import BgsubWarning
-from bgsub.fit.memory import Plan
+from bgsub.fit.memory import make_plan
 from bgsub.fit.store import FrameBlock, FrameStore, decoded_blocks
 from bgsub.options import OF_LOCAL, ProgressCallback, RunOptions, no_progress
+from bgsub.outliers.errors_table import ErrorTable
 from bgsub.pipeline import inputs
-from bgsub.pipeline.advice import damage_findings, fit_hints, fit_notes
 from bgsub.pipeline.inputs import Stretch, StrPath
 from bgsub.pipeline.loop import Loop
-from bgsub.pipeline.manifest import Stopwatch, input_identity
-from bgsub.pipeline.outcome import RunResult, finish, fit_facts, source_facts
+from bgsub.pipeline.outcome import (
+    RunResult,
+    damage_findings,
+    finish,
+    fit_facts,
+    fit_hints,
+    fit_notes,
+    source_facts,
+)
 from bgsub.pipeline.outputs import FrameOutputs
-from bgsub.pipeline.results import ResultsDirectory
-from bgsub.pipeline.scene import LearnedScene, learn_scene, saved_scene
+from bgsub.pipeline.results import ResultsDirectory, Stopwatch, input_identity
+from bgsub.pipeline.scene import FrameScores, LearnedScene, learn_scene, saved_scene
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Frame
 from bgsub.video.source import Footage, FrameSource
@@ -29,9 +37,9 @@ from bgsub.video.source import Footage, FrameSource
 # What fits frames and follows objects is imported where it is wanted: masks alone need neither.
 if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
-    from bgsub.outliers.errors_table import ErrorTable
-    from bgsub.pipeline.scoring import FrameScores
     from bgsub.tracking.recorder import ObjectOptions
+
+notes = logging.getLogger("bgsub.notes")
 
 
 def run(
@@ -56,7 +64,7 @@ def run(
         )
         workers.load("importlib.metadata")  # for run.json
         with _learned(source, footage, options, workers, progress, watch, stretch) as learned:
-            fit, scene = learned.fit, learned.scene
+            scene, fit, scores, blocks, total, told = learned
             if fit is not None and fit.rank is not None and "spectrum" in options.outputs:
                 from bgsub.report.plots import render_spectrum
 
@@ -69,11 +77,11 @@ def run(
                 watch.stage("write"),
                 FrameOutputs(results, scene, source, options, watched, workers) as outputs,
             ):
-                outputs.write(learned.blocks(), len(learned.store), progress)
-        facts = {"command": "run", **source_facts(source, identity.result()), **learned.facts()}
-        if fit is None or learned.scores is None:
+                outputs.write(blocks, total, progress)
+        facts = {"command": "run", **source_facts(source, identity.result()), **told}
+        if fit is None or scores is None:
             return finish(outputs, None, watch, facts)
-        table = learned.scores.table(source)
+        table = scores.table(source)
         return finish(outputs, table, watch, facts, fit_hints(fit, table))
 
 
@@ -110,8 +118,6 @@ def apply(
     -----
     One pass over the footage; memory does not depend on its length.
     """
-    from bgsub.pipeline.scoring import FrameScores
-
     options, progress = options or RunOptions(), progress or no_progress
     watch = Stopwatch()
     model = inputs.load_for(model_path, options)
@@ -180,7 +186,7 @@ def masks(
         source = _opened(footage, options, workers)
         with _learned(source, footage, options, workers) as learned:
             loop = Loop(learned.scene, workers, {"mask"}, options.still_objects)
-            for frame in loop.frames(learned.blocks()):
+            for frame in loop.frames(learned.blocks):
                 own = Frame(frame.number, frame.time_s, frame.row.copy(), frame.layout)
                 yield own, frame.mask
 
@@ -216,7 +222,7 @@ def fit_errors(
     with Workers(options.threads, options.jobs) as workers:
         source = _opened(footage, options, workers)
         with _learned(source, footage, options, workers, progress or no_progress) as learned:
-            for _ in learned.blocks():
+            for _ in learned.blocks:
                 pass
     if learned.scores is None:
         raise RuntimeError("errors of frames that are not fitted")
@@ -246,8 +252,6 @@ def model_errors(
     BgsubError
         As for `apply`.
     """
-    from bgsub.pipeline.scoring import FrameScores
-
     options, progress = options or RunOptions(), progress or no_progress
     model = inputs.load_for(model_path, options)
     with Workers(options.threads, options.jobs) as workers:
@@ -271,28 +275,18 @@ def _frame_errors(
     return FrameErrors(scores.table(source), [*source.warnings, *damage, *notes])
 
 
-@dataclass(frozen=True, eq=False)
-class _Learned:
-    """The frames of an input, and what was learned of them."""
+class _Learned(NamedTuple):
+    """What was learned of an input, all of its frames and their number, facts for run.json.
 
-    store: FrameStore
-    plan: Plan
-    fit: FrameFit | None
+    The frames have coefficients and scores where they are fitted.
+    """
+
     scene: LearnedScene
+    fit: FrameFit | None
     scores: FrameScores | None
-
-    def blocks(self) -> Iterator[FrameBlock]:
-        """Yield all frames, with their coefficients and scores where they are fitted."""
-        blocks = self.store.all_blocks()
-        return blocks if self.scores is None else self.scores.blocks(blocks)
-
-    def facts(self) -> dict[str, Any]:
-        """Return how that went, for run.json."""
-        plan = self.plan
-        memory: dict[str, Any] = {"limit_bytes": plan.limit, "expected_bytes": plan.bytes}
-        memory |= {"frames_kept": plan.storage, "reason": plan.reason}
-        facts = {"memory": memory, "fit_frames": int(self.store.fit_numbers.size)}
-        return facts | ({} if self.fit is None else fit_facts(self.fit, self.scene.background))
+    blocks: Iterator[FrameBlock]
+    total: int
+    facts: dict[str, Any]
 
 
 def _opened(footage: Footage, options: RunOptions, workers: Workers) -> FrameSource:
@@ -315,7 +309,14 @@ def _learned(
     """Read the frames of an input, fit them if that is wanted, and learn their scene."""
     watch = watch or Stopwatch()
     borrowed = None if stretch is None else stretch.enter(source, footage, options)
-    plan = inputs.plan_run(source, options, borrowed=0 if borrowed is None else len(borrowed))
+    frames, more = source.frames_estimate, 0 if borrowed is None else len(borrowed)
+    if frames is None:
+        frames = sum(1 for _ in source)
+    need = inputs.memory_need(source, options, frames, more)
+    limit = inputs.memory_limit(options.memory, options.jobs)
+    plan = make_plan(need, limit, options.temp, name=source.name, jobs=options.jobs)
+    if plan.reason:
+        notes.info("%s: %s", source.name, plan.reason)
     fits = inputs.needs_fit(options)
     kept: dict[str, Any] = {"seed": options.seed, "temp": options.temp, "borrowed": borrowed}
     with watch.stage("decode"):
@@ -330,11 +331,15 @@ def _learned(
                 fit = fit_frames(store, source.pixel_mask, options, workers, progress)
         with watch.stage("model"):
             scene = learn_scene(store, source, fit, options, workers, progress)
+        blocks = store.all_blocks()
+        memory: dict[str, Any] = {"limit_bytes": plan.limit, "expected_bytes": plan.bytes}
+        memory |= {"frames_kept": plan.storage, "reason": plan.reason}
+        facts: dict[str, Any] = {"memory": memory, "fit_frames": int(store.fit_numbers.size)}
         if fit is not None:
-            from bgsub.pipeline.scoring import FrameScores
-
             scores = FrameScores(scene, workers, fit, projects=not store.fits_all)
-        yield _Learned(store, plan, fit, scene, scores)
+            blocks = scores.blocks(blocks)
+            facts |= fit_facts(fit, scene.background)
+        yield _Learned(scene, fit, scores, blocks, len(store), facts)
 
 
 def _object_options(options: RunOptions, source: FrameSource) -> ObjectOptions | None:

@@ -108,17 +108,13 @@ def render_errors(
     """Draw the error of every frame, above its two scores, over frame number and time."""
 
     def draw(figure: Figure) -> None:
-        if table.local is None:
-            panels = [figure.add_subplot()]
-        else:
-            panels = list(figure.subplots(2, 1, sharex=True, height_ratios=(3, 2)))
-        axes, lowest = panels[0], panels[-1]
+        panels = list(figure.subplots(2, 1, sharex=True, height_ratios=(3, 2)))
+        axes, lowest = panels
         _draw_errors(axes, table, events)
-        if table.local is not None:
-            _draw_scores(lowest, table, table.local)
-            # In one line the words are longer than this panel is high, and reach into the other.
-            axes.set_ylabel("RMS error per pixel\n(grey levels)")
-            figure.align_ylabels()
+        _draw_scores(lowest, table)
+        # In one line the words are longer than this panel is high, and reach into the other.
+        axes.set_ylabel("RMS error per pixel\n(grey levels)")
+        figure.align_ylabels()
         lowest.set_xlabel("frame")
         lowest.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True, min_n_ticks=1))
         lowest.xaxis.set_major_formatter("{x:.0f}")
@@ -146,50 +142,19 @@ def draw_errors(axes: Axes, table: ErrorTable, events: list[Event], *, title: st
 
 
 def _draw_errors(axes: Axes, table: ErrorTable, events: list[Event]) -> None:
-    """Draw the panel that both plots have: events, errors, and the cut-off where it is one."""
+    """Draw the panel that both plots have: events and errors."""
     axes.set_xlim(table.frames[0] - 0.5, table.frames[-1] + 0.5)
-    line = _cutoff_rmse(table)
-    _set_error_axis(axes, table.rmse, line)
+    _set_error_axis(axes, table.rmse)
     _draw_events(axes, events)
     _draw_scene_change(axes, table)
     _draw_frames(axes, table)
-    bottom, top = axes.get_ylim()
-    if table.local is None and bottom < line < top:
-        _draw_cutoff(axes, line, f"cut-off (score {table.cutoff:.3g})")
 
 
-def _draw_cutoff(axes: Axes, level: float, label: str) -> None:
-    axes.axhline(level, color="black", linewidth=1.2, linestyle=(0, (6, 3)), label=label)
-
-
-def _cutoff_rmse(table: ErrorTable) -> float:
-    """Return the root mean square error per pixel that stands for the cut-off, or NaN.
-
-    No single error corresponds to it, as a fitted frame is scored as if left out; found from the
-    frames just below and above it, else from a straight line through the lowest and the highest.
-    """
-    order = np.argsort(table.scores, kind="stable")
-    scores, rmse, marked = table.scores[order], table.rmse[order], table.outliers[order]
-    first = int(np.searchsorted(scores, table.cutoff, side="right"))
-    if scores[0] == scores[-1]:
-        return float("nan")
-    if 0 < first < scores.size:
-        level = float(np.interp(table.cutoff, scores, rmse))
-    else:
-        slope = max((rmse[-1] - rmse[0]) / (scores[-1] - scores[0]), 0.0)
-        level = float(rmse[0] + slope * (table.cutoff - scores[0]))
-    # The line must lie where a reader expects it of the marks, if any line can.
-    below = float(rmse[~marked].max(initial=0.0))
-    above = float(rmse[marked].min(initial=np.inf))
-    return min(max(level, below), above) if below <= above else level
-
-
-def _set_error_axis(axes: Axes, rmse: NDArray[np.float64], line: float) -> None:
+def _set_error_axis(axes: Axes, rmse: NDArray[np.float64]) -> None:
     """Scale and label the axis of errors; logarithmic where a linear one would flatten them."""
-    median, highest = float(np.median(rmse)), float(rmse.max())
-    top = max(highest, line if np.isfinite(line) and line < 3 * highest else 0.0)
+    median, top = float(np.median(rmse)), float(rmse.max())
     axes.set_ylabel("RMS error per pixel (grey levels)")
-    if median <= 0 or highest < _LOG_SPREAD * median:
+    if median <= 0 or top < _LOG_SPREAD * median:
         axes.set_ylim(0.0, 1.15 * top if top > 0 else 1.0)
         return
     # One frame without any error must not stretch the axis by ten decades.
@@ -202,16 +167,19 @@ def _set_error_axis(axes: Axes, rmse: NDArray[np.float64], line: float) -> None:
     axes.yaxis.set_minor_formatter(minor if np.log10(top / bottom) < 2.5 else NullFormatter())
 
 
-def _draw_scores(axes: Axes, table: ErrorTable, local: NDArray[np.float64]) -> None:
-    """Draw both scores that make a frame an outlier, and their cut-off, from 1 on."""
+def _draw_scores(axes: Axes, table: ErrorTable) -> None:
+    """Draw the scores that make a frame an outlier, and their cut-off, from 1 on."""
     axes.set_yscale("log")
     axes.set_ylim(1.0, 2.0 * max(float(table.highest.max()), table.cutoff, 2.0))
     for values, color, label in (
-        (local, GREEN, "score: a place"),
+        (table.local, GREEN, "score: a place"),
         (table.scores, BLUE, "score: the whole"),
     ):
-        axes.plot(table.frames, np.maximum(values, 1.0), color=color, linewidth=1.0, label=label)
-    _draw_cutoff(axes, table.cutoff, f"cut-off {table.cutoff:.3g}")
+        if values is not None:
+            shown = np.maximum(values, 1.0)
+            axes.plot(table.frames, shown, color=color, linewidth=1.0, label=label)
+    look: dict[str, Any] = {"color": "black", "linewidth": 1.2, "linestyle": (0, (6, 3))}
+    axes.axhline(table.cutoff, label=f"cut-off {table.cutoff:.3g}", **look)
     axes.set_ylabel("score")
     axes.yaxis.set_major_formatter(_PLAIN)
 
@@ -222,7 +190,7 @@ def _draw_frames(axes: Axes, table: ErrorTable) -> None:
     axes.plot(
         table.frames,
         shown,
-        color=_LINE if table.local is not None else BLUE,
+        color=_LINE,
         linewidth=1.0,
         zorder=3,  # above the frame of the axes, where an error may be 0
         marker="o" if few else None,
@@ -262,8 +230,6 @@ def _add_times(axes: Axes, table: ErrorTable) -> None:
 def _clock(seconds: float, step: float) -> str:
     """Write a time as short as the step between its neighbours allows.
 
-    Examples
-    --------
     >>> _clock(75, 15), _clock(3.2, 0.1), _clock(7200, 600)
     ('1:15', '0:03.2', '2:00:00')
     """

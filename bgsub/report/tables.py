@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-SCHEMA_VERSION = 1  # of the JSON listings of events
+SCHEMA_VERSION = 1  # of the JSON listings
 
 _DIGITS = 4
 _LEAST_WIDTH = 8
@@ -77,7 +77,9 @@ def values_text(columns: Sequence[str], rows: Sequence[Row], *, width: int | Non
     if room is None or sum(widths) <= room:
         return align([columns, *cells], numbers)
     words = [max(map(len, " ".join(column).split()), default=0) for column in down]
-    widths = _narrowed(widths, words, room)
+    while sum(widths) > room and max(widths) > _LEAST_WIDTH:  # words are cut last
+        at = max(range(len(widths)), key=lambda i: (widths[i] > words[i], widths[i]))
+        widths[at] -= 1
     blocks = []
     for row in [columns, *cells]:
         pairs = zip(row, widths, strict=True)
@@ -97,17 +99,6 @@ def _aligned(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool])
     columns = zip(cells, widths, right, strict=True)
     parts = (f"{cell:{'>' if to_right else '<'}{width}}" for cell, width, to_right in columns)
     return "  ".join(parts).rstrip() + "\n"
-
-
-def _narrowed(widths: list[int], words: list[int], room: int) -> list[int]:
-    """Cut widths to one common limit, the largest with which they fit, if possible not words."""
-    for floors in (words, [_LEAST_WIDTH] * len(widths)):
-        for limit in range(max(widths), _LEAST_WIDTH, -1):
-            pairs = zip(widths, floors, strict=True)
-            cut = [min(width, max(limit, floor)) for width, floor in pairs]
-            if sum(cut) <= room:
-                return cut
-    return [min(width, _LEAST_WIDTH) for width in widths]
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
@@ -138,8 +129,6 @@ def _cells(columns: Sequence[str], rows: Sequence[Row]) -> tuple[list[list[str]]
 def _short(value: Any) -> str:
     """Write a value as people read it.
 
-    Examples
-    --------
     >>> [_short(value) for value in (None, True, 7, 0.123456, 1234567.8, 2e-7, "a")]
     ['', 'yes', '7', '0.1235', '1234568', '2e-07', 'a']
     """

@@ -19,13 +19,20 @@ from bgsub.errors import OutputError, is_or_are, writing
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, ErrorTable
 from bgsub.outliers.events import Event
-from bgsub.pipeline import advice
 from bgsub.pipeline.activity import join_activity, join_heatmaps
 from bgsub.pipeline.inputs import VIDEOS, output_name, output_names
-from bgsub.pipeline.manifest import Stopwatch, load_manifest, peak_memory, preamble
 from bgsub.pipeline.objects import given_feedback, object_facts, object_options
-from bgsub.pipeline.outcome import RunResult, commit
-from bgsub.pipeline.results import ResultsDirectory
+from bgsub.pipeline.outcome import (
+    EMPTY,
+    RunResult,
+    commit,
+    damage_findings,
+    describe_outliers,
+    numbers_in,
+    sight_findings,
+    spans,
+)
+from bgsub.pipeline.results import ResultsDirectory, Stopwatch, load_manifest, peak_memory, preamble
 from bgsub.segments.plan import SegmentPlan, segment_folder
 from bgsub.tracking.feedback import drop_alike
 from bgsub.tracking.recorder import ObjectOptions, ObjectTables, Recorded
@@ -69,6 +76,14 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
     for number, each in enumerate(found, start=1):
         for hint in each["hints"]:
             hints.setdefault(hint, []).append(number)
+    placed = []
+    for hint, numbers in hints.items():
+        shown = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
+        if len(numbers) == len(found):
+            placed.append(hint)
+        # What finds something in other segments would in these.
+        elif not hint.startswith(EMPTY):
+            placed.append(f"segment{'s' * (len(numbers) > 1)} {shown}: {hint}")
     peaks = [peak_memory() or 0, *(each["peak_memory_bytes"] or 0 for each in found)]
     facts: dict[str, Any] = {
         **preamble("run", plan.options.to_json()),
@@ -77,19 +92,12 @@ def joined_facts(plan: SegmentPlan, found: Sequence[Facts]) -> dict[str, Any]:
         "input": {**first["input"], **plan.identity},
         "segments": segments,
         "bad_frames": [bad for each in found for bad in each["bad_frames"]],
-        "doubtful_frames": advice.spans(
-            [number for each in found for number in advice.numbers_in(each)]
-        ),
+        "doubtful_frames": spans([number for each in found for number in numbers_in(each)]),
         "warnings": list(dict.fromkeys(text for each in found for text in each["warnings"])),
         "frames": frames,
         "events": None,
         "scene_change": segments[-1].get("scene_change"),
-        "hints": [
-            _placed(hint, numbers, len(found))
-            for hint, numbers in hints.items()
-            # What finds something in other segments would in these.
-            if len(numbers) == len(found) or not hint.startswith(advice.EMPTY)
-        ],
+        "hints": placed,
         "stages_s": _summed(each["stages_s"] for each in found),
         "peak_memory_bytes": max(peaks),
     }
@@ -121,14 +129,6 @@ def _summed(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         for name, value in part.items():
             total[name] = round(total.get(name, 0) + value, 4)
     return total
-
-
-def _placed(hint: str, numbers: Sequence[int], of: int) -> str:
-    """Return a hint and where it holds, unless it is everywhere."""
-    if len(numbers) == of:
-        return hint
-    shown = ", ".join(map(str, numbers[:5])) + (", …" if len(numbers) > 5 else "")
-    return f"segment{'s' * (len(numbers) > 1)} {shown}: {hint}"
 
 
 def _joined_events(found: Sequence[Facts]) -> list[Event]:
@@ -163,15 +163,15 @@ def _findings(plan: SegmentPlan, facts: Facts, events: Sequence[Event]) -> list[
     change, findings = facts["scene_change"], []
     if flagged is not None:
         since = None if change is None else int(change["first_frame"])
-        findings += advice.describe_outliers(events, flagged, used, since)
+        findings += describe_outliers(events, flagged, used, since)
     for segment in facts["segments"][:-1]:
         if segment.get("scene_change"):
             since = segment["scene_change"]["first_frame"]
             what = f"from {since} to {segment['last']}, the end of segment {segment['number']}"
             findings.append(f"{what}, the scene stays different")
-    findings = advice.sight_findings(findings, facts, 0 if flagged is None else used)
+    findings = sight_findings(findings, facts, 0 if flagged is None else used)
     decoded, on_bad = facts["frames"]["decoded"], plan.options.source.on_bad_frame
-    return findings + advice.damage_findings(facts, decoded, on_bad, is_fitted=True)
+    return findings + damage_findings(facts, decoded, on_bad, is_fitted=True)
 
 
 MOST_ROWS = 6000  # up to which all are drawn
@@ -330,7 +330,17 @@ def join_segments(
     facts, options = joined_facts(plan, found), plan.options
     frames = [int(each["frames"]["used"]) for each in found]
     with watch.stage("join"):
-        _join_frames(folders, facts, results, options)
+        rate = facts["input"].get("rate")
+        for name in output_names(options):  # videos and folders of pictures
+            path, parts = Path(name), [folder / name for folder in folders]
+            if path.stem not in VIDEOS:
+                continue
+            if path.suffix in {"", ".zarr"}:
+                (join_arrays if path.suffix else join_pictures)(parts, results.stage(name))
+                continue
+            begins = (float(segment["span"]["first_time_s"]) for segment in facts["segments"])
+            timed = list(zip(parts, begins, strict=True))
+            join_videos(timed, results.stage(name), title=path.stem, rate=rate and Fraction(rate))
         facts |= _join_tables(folders, facts, results, options)
         longest = folders[frames.index(max(frames))]
         for output in ("still", "spectrum"):
@@ -349,25 +359,6 @@ def join_segments(
     return commit(results, facts, watch, with_page="report" in options.outputs)
 
 
-def _join_frames(
-    folders: Sequence[Path], facts: Facts, results: ResultsDirectory, options: RunOptions
-) -> None:
-    """Join videos and folders of pictures."""
-    rate = facts["input"].get("rate")
-    for name in output_names(options):
-        stem = Path(name).stem
-        if stem not in VIDEOS:
-            continue
-        parts = [folder / name for folder in folders]
-        if Path(name).suffix in {"", ".zarr"}:
-            join = join_arrays if Path(name).suffix else join_pictures
-            join(parts, results.stage(name))
-            continue
-        begins = (float(segment["span"]["first_time_s"]) for segment in facts["segments"])
-        timed = list(zip(parts, begins, strict=True))
-        join_videos(timed, results.stage(name), title=stem, rate=rate and Fraction(rate))
-
-
 def _join_tables(
     folders: Sequence[Path], facts: Facts, results: ResultsDirectory, options: RunOptions
 ) -> dict[str, Any]:
@@ -379,7 +370,20 @@ def _join_tables(
         path = results.stage("errors.csv")
         join_errors(errors, path)
         if "plot" in options.outputs:
-            _plot(path, events, facts, results, options)
+            # Takes longer to import than many joins.
+            from bgsub.report.plots import Film, render_errors
+
+            reasons = {int(each["first"]): str(each["reason"]) for each in facts["segments"][1:]}
+            borders = {at: "" if why.startswith("after ") else why for at, why in reasons.items()}
+            used, outliers = int(facts["frames"]["used"]), int(facts["frames"]["outliers"] or 0)
+            data = render_errors(
+                read_overview(path, used, float(facts["cutoff"])),
+                events,
+                title=facts["input"]["name"],
+                plot_format=options.plot_format,
+                film=Film(used, outliers, borders),
+            )
+            results.write(output_name("plot", options), data)
     objects = [folder / "objects.csv" for folder in folders]
     if objects[0].is_file():
         source = facts["input"]
@@ -397,21 +401,3 @@ def _join_tables(
         summaries = [found[name]["summary"] for name in ("objects", "feedback") if name in found]
         found["findings"] = [*facts["findings"], *summaries]
     return found
-
-
-def _plot(
-    path: Path, events: list[Event], facts: Facts, results: ResultsDirectory, options: RunOptions
-) -> None:
-    """Draw errors.png with the borders of the segments."""
-    # Takes longer to import than many joins.
-    from bgsub.report.plots import Film, render_errors
-
-    borders = {
-        int(each["first"]): "" if str(each["reason"]).startswith("after ") else each["reason"]
-        for each in facts["segments"][1:]
-    }
-    used, outliers = int(facts["frames"]["used"]), int(facts["frames"]["outliers"] or 0)
-    table, film = read_overview(path, used, float(facts["cutoff"])), Film(used, outliers, borders)
-    title, form = facts["input"]["name"], options.plot_format
-    data = render_errors(table, events, title=title, plot_format=form, film=film)
-    results.write(output_name("plot", options), data)

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,11 @@ from bgsub.options import WITHOUT_EFFECT, RunOptions
 from bgsub.pipeline.inputs import needs_fit, needs_still, open_input
 from bgsub.pipeline.results import is_complete
 from bgsub.runtime.files import read_json, sync
+from bgsub.segments.changes import Film, find_changes
 from bgsub.version import __version__
 from bgsub.video.film_index import Entry, Place
 from bgsub.video.selection import Position, parse_step
 from bgsub.video.source import Footage
-
-if TYPE_CHECKING:
-    from bgsub.segments.changes import Film
 
 notes = logging.getLogger("bgsub.notes")
 
@@ -84,9 +82,6 @@ def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
     ``--fit-frames`` says; of these, some are the neighbours' in the same state of the scene. With
     ``--fit-frames all`` a fit is that of the frames of the segment, and of no others.
     """
-    # Every run imports this module, but only one in segments looks for changes of the scene.
-    from bgsub.segments.changes import Film
-
     film = Film(open_input(footage, options))
     begins = _begins(film, options)
     if film.from_the_start and len(begins) > 1:
@@ -121,8 +116,6 @@ def _begins(film: Film, options: RunOptions) -> list[tuple[int, str, int]]:
     total, is_auto = film.numbers.size, options.segment == "auto"
     if is_auto and total <= AUTO_FRAMES:
         return [(0, "beginning", 1)]
-    from bgsub.segments.changes import find_changes  # as in segments_of
-
     states = [(0, "beginning")]
     for change in find_changes(film):
         place = int(np.searchsorted(film.numbers, change.first))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import re
@@ -16,9 +17,8 @@ from bgsub.fit.memory import MemoryNeed
 from bgsub.options import ProgressCallback, RunOptions, no_progress
 from bgsub.pipeline import run as pipeline
 from bgsub.pipeline.inputs import Stretch, StrPath, load_for, memory_need, open_input
-from bgsub.pipeline.manifest import Stopwatch, input_identity
 from bgsub.pipeline.outcome import RunResult
-from bgsub.pipeline.results import ResultsDirectory, is_complete
+from bgsub.pipeline.results import ResultsDirectory, Stopwatch, input_identity, is_complete
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers, keep_freed_memory
 from bgsub.segments import plan as plans
@@ -162,32 +162,27 @@ def prepare(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan | N
     from bgsub.segments.join import joined_names
 
     with ResultsDirectory(out, joined_names(options), force=options.force):
-        plan = _planned(footage, out, options)
+        earlier = None
+        with contextlib.suppress(InputError):
+            earlier = load_plan(out)
+        if earlier is not None and not (options.force or options.resume):
+            of, done = len(earlier.segments), len(earlier.segments) - len(earlier.missing(out))
+            message = f"{out}: holds {done} of {of} segments of a run that stopped"
+            raise OutputError(f"{message}; go on with --resume, or begin anew with --force")
+        plan = SegmentPlan(input_identity(footage), options)
+        if earlier is not None and options.resume and earlier.fingerprint == plan.fingerprint:
+            plan = replace(plan, segments=earlier.segments)
+        elif earlier is not None and not options.force:
+            raise _other_segments(out, "begin anew with --force")
+        else:
+            if plans.clear(out):
+                notes.info("%s: removed the segments that a stopped run had left there", out)
+            plan = replace(plan, segments=segments_of(footage, options))
+            if len(plan.segments) > 1:
+                plan.save(out)
     if len(plan.segments) < 2:
         return None
     announce(plan, out)
-    return plan
-
-
-def _planned(footage: Footage, out: Path, options: RunOptions) -> SegmentPlan:
-    try:
-        earlier = load_plan(out)
-    except InputError:
-        earlier = None
-    if earlier is not None and not (options.force or options.resume):
-        done = len(earlier.segments) - len(earlier.missing(out))
-        message = f"{out}: holds {done} of {len(earlier.segments)} segments of a run that stopped"
-        raise OutputError(f"{message}; go on with --resume, or begin anew with --force")
-    draft = SegmentPlan(input_identity(footage), options)
-    if earlier is not None and options.resume and earlier.fingerprint == draft.fingerprint:
-        return replace(draft, segments=earlier.segments)
-    if earlier is not None and not options.force:
-        raise _other_segments(out, "begin anew with --force")
-    if plans.clear(out):
-        notes.info("%s: removed the segments that a stopped run had left there", out)
-    plan = replace(draft, segments=segments_of(footage, options))
-    if len(plan.segments) > 1:
-        plan.save(out)
     return plan
 
 

@@ -87,20 +87,26 @@ def encode_excerpt(
     *,
     draw: Callable[[Frame], Bytes] | None = None,
     rate: Fraction | None = None,
+    threads: int = 1,
 ) -> Excerpt:
     """Encode frames as H.264, as they are or as `draw` pictures them; nothing without frames."""
     sink, begin, last = None, 0.0, 0.0
-    for frame in frames:
-        picture = frame.data if draw is None else draw(frame)
-        if sink is None:
-            begin = frame.time_s
-            layout = frame.layout
-            if draw is not None:
-                layout = Layout("bgr", picture.shape[0], picture.shape[1])
-            sink = sinks.open_sink(out, out.stem, layout=layout, kind="mp4", rate=rate)
-        last = frame.time_s
-        sink.write(picture, last - begin)
-    return Excerpt(begin, last, 0 if sink is None else sink.close())
+    try:
+        for frame in frames:
+            picture = frame.data if draw is None else draw(frame)
+            if sink is None:
+                begin = frame.time_s
+                layout = frame.layout if draw is None else Layout("bgr", *picture.shape[:2])
+                sink = sinks.open_sink(
+                    out, out.stem, layout=layout, kind="mp4", rate=rate, threads=threads
+                )
+            last = frame.time_s
+            sink.write(picture, last - begin)
+        return Excerpt(begin, last, 0 if sink is None else sink.close())
+    except BaseException:
+        if sink is not None:
+            sink.abort()
+        raise
 
 
 def add_sound(source: VideoFileSource, silent: Path, out: Path, start_s: float) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bgsub.page.pages import encode_page, make_page
-from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.results import load_manifest
 from bgsub.pipeline.run import run
 from bgsub.tracking.feedback import read_choice
 from tests.browser.conftest import N, encode, make_numbered

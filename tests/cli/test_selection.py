@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.results import load_manifest
 from bgsub.tracking.events import EventCollector, write_events
 from bgsub.tracking.tables import ObjectsWriter
 from bgsub.tracking.tracker import Observation

@@ -13,7 +13,7 @@ import numpy as np
 from bgsub.errors import BgsubError
 from bgsub.outliers.errors_table import read_csv
 from bgsub.paper.options import read_labels
-from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.results import load_manifest
 from bgsub.tracking.events import read_events
 from bgsub.tracking.regions import read_regions
 from bgsub.tracking.tables import read_objects, read_tracks

@@ -27,7 +27,7 @@ from bgsub.page.pages import (
     pack_series,
     time_color,
 )
-from bgsub.pipeline.manifest import load_manifest
+from bgsub.pipeline.results import load_manifest
 from bgsub.pipeline.run import run
 from bgsub.tracking.tracker import Observation
 from tests.page.long_results import write_long_results

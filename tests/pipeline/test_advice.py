@@ -8,14 +8,14 @@ import pytest
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import find_events, outlier_frames
 from bgsub.outliers.scene_change import SceneChange
-from bgsub.pipeline.advice import (
+from bgsub.pipeline.loop import SceneFrame
+from bgsub.pipeline.outcome import (
     camera_hints,
     describe_outliers,
     fit_hints,
     mask_hints,
     sight_findings,
 )
-from bgsub.pipeline.loop import SceneFrame
 from bgsub.pipeline.outputs import MaskStatistics
 from bgsub.pipeline.run import run
 from bgsub.segmenter.protocol import MaskResult

@@ -15,8 +15,14 @@ import pytest
 
 from bgsub.errors import BgsubError, OutputError
 from bgsub.options import RunOptions
-from bgsub.pipeline.manifest import load_manifest
-from bgsub.pipeline.results import MANIFEST, ResultsDirectory, describe, is_complete, recover
+from bgsub.pipeline.results import (
+    MANIFEST,
+    ResultsDirectory,
+    describe,
+    is_complete,
+    load_manifest,
+    recover,
+)
 from bgsub.pipeline.run import run
 from bgsub.runtime.files import Claim
 from bgsub.video.sink import VideoSink

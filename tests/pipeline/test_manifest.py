@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.pipeline.manifest import (
+from bgsub.pipeline.results import (
     Stopwatch,
     input_identity,
     load_manifest,

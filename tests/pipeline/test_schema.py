@@ -9,9 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.errors import InputError, UsageError
-from bgsub.pipeline.manifest import Stopwatch, check_facts, load_manifest, recorded_path
 from bgsub.pipeline.outcome import commit
-from bgsub.pipeline.results import ResultsDirectory
+from bgsub.pipeline.results import (
+    ResultsDirectory,
+    Stopwatch,
+    check_facts,
+    load_manifest,
+    recorded_path,
+)
 
 VALUES = st.one_of(
     st.none(),
@@ -77,7 +82,7 @@ def test_a_changed_value_is_refused_or_of_no_consequence(manifest, data, value):
         (("options", "source", "mask_image"), 0, "--mask-image 0: must be a path"),
         (("options", "k"), 1.5, "--k 1.5"),
         (("options", "seed"), None, "--seed None"),
-        (("options",), [], "options list: must be the options of a run"),
+        (("options",), [], "options list: must be an object with source, temp"),
         (("input", "path"), 3, r"input\.path 3"),
         (("input", "sha256"), "x", r"input\.sha256 x"),
         (("frames", "used"), "9", r"frames\.used 9"),

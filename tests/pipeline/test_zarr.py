@@ -8,7 +8,7 @@ import pytest
 from bgsub.errors import OutputError
 from bgsub.evaluation.masks import open_masks, open_truth
 from bgsub.outliers.errors_table import read_csv
-from bgsub.pipeline.manifest import input_identity
+from bgsub.pipeline.results import input_identity
 from bgsub.pipeline.run import run
 from bgsub.video.sink import find_written
 from tests.conftest import make_options, make_scene

@@ -10,8 +10,7 @@ import pytest
 from bgsub.errors import OutputError
 from bgsub.options import RunOptions
 from bgsub.outliers.errors_table import BOTH, PLACE, WHOLE, ErrorTable, read_csv, write_csv
-from bgsub.pipeline.manifest import Stopwatch
-from bgsub.pipeline.results import ResultsDirectory
+from bgsub.pipeline.results import ResultsDirectory, Stopwatch
 from bgsub.segments.join import (
     MODELS,
     MOST_ROWS,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bgsub.errors import InputError
-from bgsub.pipeline.manifest import input_identity
+from bgsub.pipeline.results import input_identity
 from bgsub.segments.plan import (
     SegmentPlan,
     clear,
