@@ -147,7 +147,10 @@ def violations(one: Try, ending: Ending) -> list[str]:
     errors = [line for line in ending.stderr.splitlines() if line.startswith("bgsub: ")]
     if ending.code in {3, 4, 5, 7} and len(errors) != 1:
         broken.append(f"{len(errors)} lines of error")
-    return broken + (left_behind(one.out, ending.code) if one.out is not None else [])
+    # Who interrupts a run when its results are in place already is told so.
+    is_whole = ending.code == 130 and "but the results are complete, in " in ending.stderr
+    code = 0 if is_whole else ending.code
+    return broken + (left_behind(one.out, code) if one.out is not None else [])
 
 
 def left_behind(out: Path, code: int) -> list[str]:

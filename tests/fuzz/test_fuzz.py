@@ -61,5 +61,8 @@ def test_what_is_left_behind_is_noticed(tmp_path):
     (out / "run.json").touch()
     assert violations(Try([], out), Ending(0)) == []
     assert violations(Try([], out), Ending(3, "bgsub: a")) == ["exit code 3 with results"]
+    assert violations(Try([], out), Ending(130, "interrupted")) == ["exit code 130 with results"]
+    late = f"bgsub: interrupted, but the results are complete, in {out}"
+    assert violations(Try([], out), Ending(130, late)) == []
     (tmp_path / ".bgsub-partial-1").mkdir()
     assert violations(Try([], out), Ending(0)) == ["left behind: .bgsub-partial-1"]
