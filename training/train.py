@@ -37,6 +37,9 @@ WITHOUT = {
 }
 """Inputs that can be kept from a network, to see what they bring; see `features`."""
 
+_WIDE = (32, 64, 96, 128)
+"""Channels of a teacher, which is too slow for use."""
+
 _SMALL, _MOST_WEIGHT = 400, 6
 """Pixels of an object below which it has more weight, and the most that it has."""
 
@@ -163,16 +166,30 @@ class Learner:
     bank : Bank
     arguments : Namespace
         Of the command.
+    wide : bool
+        Whether it is a teacher.
     """
 
     def __init__(
-        self, name: str, left_out: set[str], bank: Bank, arguments: argparse.Namespace
+        self,
+        name: str,
+        left_out: set[str],
+        bank: Bank,
+        arguments: argparse.Namespace,
+        *,
+        wide: bool = False,
     ) -> None:
         self.name, self.left_out, self.bank = name, left_out, bank
         device = bank.planes.device
         torch.manual_seed(arguments.seed)
-        self.net, self.mean = MaskNet(), MaskNet().eval().requires_grad_(False)
-        if arguments.begin_with:
+        self.net, self.mean = (MaskNet(_WIDE) if wide else MaskNet() for _ in range(2))
+        self.mean.eval().requires_grad_(False)
+        self.teacher: Learner | None = None
+        if arguments.taught and not wide:
+            self.teacher = Learner(f"{name}-wide", left_out, bank, arguments, wide=True)
+        self.trust = torch.zeros((), device=device)
+        """How much the teacher's answers count beside the truths."""
+        if arguments.begin_with and not wide:
             begin = arguments.begin_with
             fold = name.removeprefix(arguments.out.stem)
             self.net.load_state_dict(torch.load(begin.with_stem(begin.stem + fold)))
@@ -182,7 +199,7 @@ class Learner:
         )
         self.kept: list[dict[str, Tensor]] = []
         """Weights that it began with, if any, and those halfway."""
-        if arguments.begin_with:
+        if arguments.begin_with and not wide:
             self.keep()
         self.rate = torch.tensor(arguments.rate, device=device)
         self.optimizer = torch.optim.AdamW(
@@ -223,6 +240,11 @@ class Learner:
             halves = self.net(planes)
         logits = functional.pixel_shuffle(halves.float(), 2)
         loss, entropy = loss_of(logits, bank.truth[at], bank.weights[at].float())
+        if self.teacher is not None:
+            with torch.autocast(kind, dtype=torch.bfloat16, enabled=_SHORT, cache_enabled=False):
+                said = self.teacher.mean(planes).float().sigmoid()
+            taught = functional.binary_cross_entropy_with_logits(halves.float(), said)
+            loss = loss + self.trust * taught
         self.optimizer.zero_grad(set_to_none=False)
         loss.backward()
         nn.utils.clip_grad_norm_(self.net.parameters(), 2.0)
@@ -316,6 +338,7 @@ def main() -> None:
     parser.add_argument("--average", type=float, default=0.998 if gpu else 0.995)
     parser.add_argument("--rate", type=float, default=4e-3)
     parser.add_argument("--begin-with", type=Path, help="weights; with --folds one file for each")
+    parser.add_argument("--taught", action="store_true", help="by a wider network beside each")
     parser.add_argument("--every", type=int, default=500)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -336,13 +359,14 @@ def main() -> None:
         Learner(f"{out.stem}-{group}", left_out | {group}, bank, arguments)
         for group in (scenes.GROUPS if arguments.folds else ())
     ]
+    everyone = learners + [one.teacher for one in learners if one.teacher is not None]
     spent, step = 0.0, 0
     stopped, log = out.with_suffix(".state"), out.with_suffix(".jsonl")
     if stopped.exists():
         # What was stopped goes on where it was: --minutes are those of all sessions together.
         state = torch.load(stopped)
         step, spent = state["step"], state["seconds"]
-        for learner in learners:
+        for learner in everyone:
             learner.restore(state[learner.name])
     begun, start = step, time.monotonic() - spent
     while True:
@@ -356,7 +380,7 @@ def main() -> None:
         if done >= 1 or (step > begun and step % arguments.every == 0):
             for learner in learners:
                 torch.save(learner.mean.state_dict(), out.with_name(f"{learner.name}.pt"))
-            states = {learner.name: learner.state() for learner in learners}
+            states = {learner.name: learner.state() for learner in everyone}
             torch.save({**states, "step": step, "seconds": seconds}, stopped)
             entropies = {one.name: round(float(one.entropy), 4) for one in learners}
             entry = {"step": step, "seconds": round(seconds), "entropy": entropies}
@@ -369,10 +393,11 @@ def main() -> None:
             stopped.unlink(missing_ok=True)
             return
         warm = min(1, (step + 1) / 50)
-        for learner in learners:
+        for learner in everyone:
+            learner.trust.fill_(min(1, max(0, (done - 0.15) / 0.35)))
             learner.rate.fill_(arguments.rate * warm * (0.504 + 0.5 * math.cos(math.pi * done)))
         bank.add(next(loader), rng)
-        for learner in learners:
+        for learner in everyone:
             learner.step(rng)
         step += 1
 
