@@ -24,13 +24,11 @@ from bgsub.version import __version__, how_to_install
 from bgsub.video.frames import Bytes
 
 LABEL = "object"  # class of everything that is exported: what an object is, bgsub cannot know
-
+_LARGE = 2**31  # bytes from which a stack is a BigTIFF, which not every program reads
 _VIA_COLUMNS = (
     *("filename", "file_size", "file_attributes", "region_count"),
     *("region_id", "region_shape_attributes", "region_attributes"),
 )
-
-_LARGE = 2**31  # bytes from which a stack is a BigTIFF, which not every program reads
 
 
 def write_via(run: RunData, path: Path) -> None:

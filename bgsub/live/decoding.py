@@ -85,8 +85,7 @@ class End(NamedTuple):
 
 Message = Header | StreamPacket | Seen | Note | Skipped | End
 
-# Seconds by which stamps may run ahead of those before them, and of the clock on the wall.
-_LEAP_S = 5.0
+_LEAP_S = 5.0  # by which stamps may run ahead of those before them, and of the clock on the wall
 
 
 class StampMender:
@@ -264,7 +263,6 @@ class RawEncoder:
 
 
 ANALYSED_PIXELS = 480 * 320  # pictures of more pixels are shrunk to about so many
-
 _RAW = {"rawvideo", "wrapped_avframe", "v210", "yuv4"}  # packets that are pictures as they are
 _VIDEO_IN_MP4 = {"h264", "hevc", "av1", "mpeg4", "vp9"}
 

@@ -31,8 +31,7 @@ _BLOCK_ELEMENTS = 1 << 21
 _MIN_COLUMNS, _MAX_COLUMNS = 256, 4096
 # Tiles that two threads can share out, but not so small that their products become slower.
 _MIN_TILE_ROWS, _TILES_ACROSS = 256, 4
-# Fewer columns are not worth another thread's time.
-_MIN_STRIP = 64
+_MIN_STRIP = 64  # columns that are worth another thread's time
 
 
 @runtime_checkable
@@ -74,15 +73,12 @@ class Gram:
     """K = X₀X₀ᵀ with X₀ = X − 1m₀ᵀ, and what belongs to it."""
 
     values: Floats  # K, shape (n, n)
-    offset: NDArray[Any]
-    """m₀, shape (p,), the median of every column: for bytes the lower one, a byte."""
+    offset: NDArray[Any]  # m₀, shape (p,), the median of every column: for bytes the lower one
     n_features: int
     cut_blocks: int = 0  # blocks of bytes that were cut, as float32 would not have been exact
     blocks: int = 0
-    share: Floats | None = None
-    """What the columns that `gram_matrix` was told to sum apart add to K."""
-    copies: NDArray[np.int64] | None = None
-    """What `find_copies` found; None also where nobody looked for them."""
+    share: Floats | None = None  # what the columns add to K that `gram_matrix` was to sum apart
+    copies: NDArray[np.int64] | None = None  # of `find_copies`; None also where nobody looked
 
 
 def find_copies(K: Floats, rounding: float) -> NDArray[np.int64] | None:

@@ -29,7 +29,6 @@ from bgsub.robustpca.spaces import Floats, RowSpace, Space, centred_blocks, colu
 from bgsub.robustpca.trpca import TRPCA
 
 _PER_ROW = ("support_", "errors_", "scores_", "outlier_scores_")
-
 # Squared lengths may shrink by this factor when the offset moves: a fraction 1e-12 of them is lost.
 _MOST_SHRINKING = 1e4
 

@@ -44,16 +44,12 @@ from bgsub.robustpca.trpca import TRPCA
 Rows = NDArray[np.int64]
 
 _MAX_RANK = 20  # most components that are looked for
+_FURTHER = 2  # components of the fit that finds the inliers, beyond those that were found
 
+# What a component must gain on the average: 4 % of the squared held-out error. On recordings the
+# gains fall from tens of per cent to one or two within a few components and stay there for dozens:
+# waves, leaves and people never end.
 LEAST_GAIN = 0.04
-"""What a component must gain on the average: 4 % of the squared held-out error.
-
-On recordings the gains fall from tens of per cent to one or two within a few components and stay
-there for dozens: waves, leaves and people never end.
-"""
-
-# Components of the fit that finds the inliers, beyond those that were found.
-_FURTHER = 2
 
 # Median distance of a component's scores from their median, as a share of their standard deviation:
 # .67 for normal ones, and near 0 for a component of fewer than half of the frames, which moves the
@@ -69,9 +65,7 @@ _MOST_ROUNDS = 6
 # common. Neighbouring frames share much of theirs, so a fold is made of stretches of time.
 _BANDS = 16
 _STRETCHES = 16
-
-# Squared errors below this share of those of the centre alone are rounding.
-_NOISE = 1e-9
+_NOISE = 1e-9  # squared errors below this share of those of the centre alone are rounding
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,9 +30,7 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
-NORMAL_MAD = 0.6744897501960817
-"""Median of the absolute value of a standard normal variable: it makes medians into σ."""
-
+NORMAL_MAD = 0.6744897501960817  # median of |a standard normal variable|: makes medians into σ
 # Up to this share of the rows of K, copying them takes less time than multiplying by all.
 _WORTH_GATHERING = 0.8
 # Columns of K that are multiplied at once: with the rows that are gathered they stay in the cache.
@@ -81,8 +79,7 @@ class RowSpace:
         self._pool = pool or ThreadPool(1)
         self._factor: Floats | None = None
         self.n_samples = int(K.shape[0])
-        self.squared_norms: Floats = K.diagonal()
-        """‖x_i − m₀‖², shape (n,)."""
+        self.squared_norms: Floats = K.diagonal()  # ‖x_i − m₀‖², shape (n,)
 
     def project(self, C: Floats) -> Floats:
         """K C; rows without a weight cost nothing: a descent's are outside of all supports."""
@@ -165,8 +162,7 @@ class FeatureSpace:
         self._pool = pool or ThreadPool(1)
         self.n_samples = int(X.shape[0])
         squares = self._of_blocks(lambda _, block: np.einsum("ij,ij->i", block, block))
-        self.squared_norms: Floats = np.concatenate(list(squares))
-        """‖x_i − m₀‖², shape (n,)."""
+        self.squared_norms: Floats = np.concatenate(list(squares))  # ‖x_i − m₀‖², shape (n,)
 
     def _of_blocks(self, function: Callable[[slice, Floats], Floats]) -> Iterator[Floats]:
         """Values of a function of every block of rows, and of its entries less the offset."""

@@ -21,9 +21,7 @@ from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, column_medi
 # squares. Below the second one rows lie on the components exactly, up to their rounding.
 _HELD = 2.0**-22
 _EXACT = 1e-10
-
-LEAST_DISTINCT = 8
-"""Rows, not counting their copies, of fewer of which no component is told from their noise."""
+LEAST_DISTINCT = 8  # rows but for copies: of fewer no component is told from their noise
 
 
 @dataclass(eq=False, repr=False)

@@ -21,9 +21,7 @@ _STATM = Path("/proc/self/statm")
 # Address space that libraries and threads of a run take that are not there when it begins. It is
 # most of what they ask for, and little of it becomes memory.
 _LIBRARIES, _A_THREAD = 600 * 10**6, 16 * 10**6
-
-# Where the system says nothing at all.
-_ASSUMED = 4 * 10**9
+_ASSUMED = 4 * 10**9  # where the system says nothing at all
 
 
 def split_memory(text: str) -> tuple[float, str]:

@@ -22,9 +22,7 @@ from bgsub.video.frames import Bytes, Frame, Layout
 from bgsub.video.pyav import seek, stamp_of
 
 _ENCODED = ("width", "height", "extradata")  # what parts of one video must have in common
-
-_KEPT_SOUND = {"aac", "mp3", "ac3", "opus"}
-"""Codecs of sound that mp4 players know; other sound is encoded anew."""
+_KEPT_SOUND = {"aac", "mp3", "ac3", "opus"}  # mp4 players know these; others are encoded anew
 
 
 class Excerpt(NamedTuple):

@@ -22,7 +22,6 @@ from bgsub.video.frames import Frame
 from bgsub.video.selection import Picker
 
 logger = logging.getLogger(__name__)
-
 # Threads report an error only when frames behind the bad one have come out, up to as many as there
 # are threads and a few more: so many are held back.
 _LATE_ERRORS = 4

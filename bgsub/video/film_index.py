@@ -33,8 +33,7 @@ _MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
 
 #: Formats with a duration of their own; of others FFmpeg works it out from what is there.
 _ANNOUNCING = {"matroska,webm", "flv", "asf", "gxf", "rm", "nut", "wtv", "ogg"}
-#: Those of them whose duration is the time at which the last frame begins.
-_TO_THE_LAST_FRAME = {"nut", "wtv"}
+_TO_THE_LAST_FRAME = {"nut", "wtv"}  # whose duration is the time at which the last frame begins
 _REORDERED = {"h264", "hevc", "mpeg4", "mpeg1video", "mpeg2video"}
 
 #: Formats of single pictures one after the other, in which nothing tells that some are missing.
@@ -51,16 +50,10 @@ _WITHOUT_STAMPS = (WITHOUT_NUMBERS - {"m4v"}) | {
 # Timestamps are rounded; beyond this share of a step they are not those of a constant rate, and so
 # many of the frames must follow each other at once.
 _TOLERANCE, _STEADY_SHARE = 0.2, 0.7
-#: A step back in time by more than this is a new beginning of the clock, not a jittered timestamp.
-RESTART_S = 1.0
-#: A frame that comes later than so many steps leaves a gap.
-GAP_STEPS = 1.5
-
-_REFERENCES = 16
-"""Frames that a decoder keeps at most: those shown before a key frame may refer to them."""
-
-_MARGIN, _MARGIN_S = 64, 5.0
-"""Frames and seconds behind the end of what is selected in which decoders may look."""
+RESTART_S = 1.0  # a longer step back is a new beginning of the clock, not a jittered timestamp
+GAP_STEPS = 1.5  # a frame that comes later than so many steps leaves a gap
+_REFERENCES = 16  # frames kept by a decoder at most: what is shown before a key frame may need them
+_MARGIN, _MARGIN_S = 64, 5.0  # frames and seconds behind a selection at which decoders may look
 _DAY_S = 86400.0
 
 

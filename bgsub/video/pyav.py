@@ -45,8 +45,7 @@ _TEXTS = {"adf", "bin", "idf", "xbin"}
 #: Formats of single files and of pipes, none of which names other files.
 READ = ",".join(sorted(av.formats_available - _LISTS - _DEVICES - _TEXTS))
 
-#: Codecs with packets that are not to be seen.
-HIDDEN_PACKETS = frozenset({"vp8", "vp9", "libvpx", "libvpx-vp9"})
+HIDDEN_PACKETS = {"vp8", "vp9", "libvpx", "libvpx-vp9"}  # codecs with packets not to be seen
 # Decoders that on several threads of slices keep to themselves what is wrong with one.
 _QUIET_SLICES = {"mpeg1video", "mpeg2video"}
 

@@ -26,8 +26,7 @@ from bgsub.robustpca.spaces import Fit, Floats
 _PATH_FACTOR = 0.7
 _PATH_TOL = 1e-2
 _PATH_ITERATIONS = 20
-# Axes beyond k that are iterated along: the iteration converges with their gap.
-_OVERSAMPLING = 8
+_OVERSAMPLING = 8  # axes beyond k that are iterated along: the iteration converges with their gap
 _RELAXATION = 1.6
 # The search goes over s = λ/(λ_max − λ): largest value, factors between the first and last ones.
 _SEARCH_RANGE = 64.0
@@ -35,9 +34,7 @@ _SEARCH_FACTOR = 4.0
 _SEARCH_WIDTH = 1.1
 _SEARCH_TOL = 1e-3
 _RANK_TOLERANCE = 1e-12
-# The penalty is balanced this often, and no more after so many iterations at one λ.
-_BALANCE_EVERY = 10
-_BALANCE_UNTIL = 200
+_BALANCE_EVERY, _BALANCE_UNTIL = 10, 200  # iterations at one λ; then the penalty stays as it is
 
 
 @dataclass(eq=False, repr=False)
