@@ -235,8 +235,7 @@ class RawEncoder:
         options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(round(rate))}
         self._stream = stream = self._container.add_stream("libx264", rate=rate, options=options)
         stream.width, stream.height = frame.width // 2 * 2, frame.height // 2 * 2
-        stream.pix_fmt = "yuv420p"
-        stream.codec_context.time_base = base
+        stream.pix_fmt, stream.codec_context.time_base = "yuv420p", base
 
     def sample(self, frame: VideoFrame) -> bytes:
         """Return a picture alone as a file, for `Header.sample`."""

@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import Floats, column_median, slices
+from bgsub.robustpca.spaces import Floats, Rows, column_median, slices
 from bgsub.runtime.threads import ThreadPool
 
 FLOAT32_EXACT = float(1 << 24)
@@ -78,10 +78,10 @@ class Gram:
     cut_blocks: int = 0  # blocks of bytes that were cut, as float32 would not have been exact
     blocks: int = 0
     share: Floats | None = None  # what the columns add to K that `gram_matrix` was to sum apart
-    copies: NDArray[np.int64] | None = None  # of `find_copies`; None also where nobody looked
+    copies: Rows | None = None  # of `find_copies`; None also where nobody looked
 
 
-def find_copies(K: Floats, rounding: float) -> NDArray[np.int64] | None:
+def find_copies(K: Floats, rounding: float) -> Rows | None:
     """Return labels of the rows, shape (n,), equal for copies of one; None where none is frozen.
 
     A codec freezes a picture, noise and all: most rows differ from the one before by less than

@@ -38,10 +38,8 @@ from numpy.typing import NDArray
 from bgsub.errors import ConvergenceWarning, RankWarning
 from bgsub.robustpca.conventions import check_matrix
 from bgsub.robustpca.gram import ColumnReader, Gram, as_columns, gram_matrix
-from bgsub.robustpca.spaces import Floats, evenly
+from bgsub.robustpca.spaces import Floats, Rows, evenly
 from bgsub.robustpca.trpca import TRPCA
-
-Rows = NDArray[np.int64]
 
 _MAX_RANK = 20  # most components that are looked for
 _FURTHER = 2  # components of the fit that finds the inliers, beyond those that were found
@@ -152,15 +150,9 @@ def choose_rank(
         gains = _gains(errors, axes)
         # The smallest k ≥ 1 with the largest sum of gains less what each must gain.
         found = 1 + int(np.argmax(np.cumsum(gains - LEAST_GAIN))) if gains.size else 1
-    return RankChoice(
-        rank=found,
-        gains=gains,
-        held_out=np.sqrt(np.median(errors, axis=0) * 2.0 / p),
-        spectrum=lengths / np.sqrt(inliers.size * p),
-        n_rows=rows.size,
-        n_inliers=inliers.size,
-        reason=_reason(found, gains),
-    )
+    held_out = np.sqrt(np.median(errors, axis=0) * 2.0 / p)
+    spectrum, reason = lengths / np.sqrt(inliers.size * p), _reason(found, gains)
+    return RankChoice(found, gains, held_out, spectrum, rows.size, inliers.size, reason)
 
 
 def _too_few(distinct: int, n_rows: int, n_inliers: int, p: int) -> RankChoice:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -131,8 +134,6 @@ def give_back() -> None:
 
     What one stage has freed would be added to what the next one takes. Costs milliseconds.
     """
-    import ctypes
-
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError, TypeError):  # another C library, another system
@@ -141,8 +142,6 @@ def give_back() -> None:
 
 def spill_folder() -> Path:
     """Choose a folder to spill frames to: often /tmp is in memory, and /var/tmp is not."""
-    import tempfile
-
     large = Path("/var/tmp")  # noqa: S108 - the file that is made there has no name
     if "TMPDIR" not in os.environ and large.is_dir() and os.access(large, os.W_OK | os.X_OK):
         return large
@@ -160,8 +159,6 @@ def check_folder(folder: Path, option: str) -> None:
 
 def free_space(folder: Path) -> int:
     """Return the bytes free on the disk of a folder; 0 where the system does not say."""
-    import shutil
-
     try:
         return shutil.disk_usage(folder).free
     except OSError:

@@ -280,10 +280,9 @@ class IndexedSource(FrameSource):
                 yield Item(index + 1, time_s, partial(self._picture, index))
         finally:
             if 0 < self._peak_16_bit < _FAINT_16_BIT:
-                notes.append(
-                    f"values reach only {self._peak_16_bit} of 65535: as 8-bit frames they are "
-                    "nearly black; stretch them to the full 16 bits first"
-                )
+                what = f"values reach only {self._peak_16_bit} of 65535"
+                advice = "stretch them to the full 16 bits first"
+                notes.append(f"{what}: as 8-bit frames they are nearly black; {advice}")
 
     @cached_property
     def _selected(self) -> list[Item]:

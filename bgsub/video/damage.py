@@ -177,10 +177,7 @@ class Numbering:
         self._spoilt = False
         self._missing_s: list[float] = []
         # Numbers of frames without a packet, with a damaged stamp, without a picture, at one time.
-        self._gaps: list[int] = []
-        self._strays: list[int] = []
-        self._losses: list[int] = []
-        self._doubles: list[int] = []
+        self._gaps, self._strays, self._losses, self._doubles = (list[int]() for _ in range(4))
 
     def begin(self, entry: Entry) -> None:
         """Begin at a key frame amid the video."""
@@ -257,15 +254,13 @@ class Numbering:
         counted = is_whole and 0 < header.announced <= self.number
         if self._gaps and self._gaps[0] < self.shown[0]:
             count, first = len(self._gaps), self._gaps[0]
-            notes.append(
-                f"{plural(count, 'frame')} {is_or_are(count)} missing from the file, the first is "
-                f"frame {first}; those behind keep their numbers and times"
-            )
+            text = f"{plural(count, 'frame')} {is_or_are(count)} missing from the file"
+            kept = "those behind keep their numbers and times"
+            notes.append(f"{text}, the first is frame {first}; {kept}")
         if pace.missing and not pace.gives_numbers:
-            notes.append(
-                f"timestamps leave out {pace.missing} frames, more than there are: numbers count "
-                "the frames that are there, times are those of the file"
-            )
+            text = f"timestamps leave out {pace.missing} frames, more than there are"
+            kept = "numbers count the frames that are there, times are those of the file"
+            notes.append(f"{text}: {kept}")
         if self._strays:
             count, first = len(self._strays), self._strays[0]
             which = f"{plural(count, 'timestamp')} {is_or_are(count)} damaged"

@@ -30,7 +30,6 @@ from bgsub.video.selection import Picker, Selection
 
 _DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 _MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
-
 #: Formats with a duration of their own; of others FFmpeg works it out from what is there.
 _ANNOUNCING = {"matroska,webm", "flv", "asf", "gxf", "rm", "nut", "wtv", "ogg"}
 _TO_THE_LAST_FRAME = {"nut", "wtv"}  # whose duration is the time at which the last frame begins
@@ -245,13 +244,9 @@ class FilmIndex:
         if place <= 0:
             return None
         key = int(self.keys[place])
-        return Entry(
-            number=key + 1,
-            stamp_s=float(self.stamps_s[key]),
-            origin_s=float(self.stamps_s[0]),
-            packets=int(np.flatnonzero(self.ranks == key)[0]),
-            sound=int(self.keys[last]) + 1,
-        )
+        stamp_s, origin_s = float(self.stamps_s[key]), float(self.stamps_s[0])
+        packets, sound = int(np.flatnonzero(self.ranks == key)[0]), int(self.keys[last]) + 1
+        return Entry(key + 1, stamp_s, origin_s, packets, sound)
 
     def place(self, number: int, *, from_its_key: bool = False) -> Place:
         """Return where a frame is found, decoded from the second key frame before it on.
@@ -260,12 +255,9 @@ class FilmIndex:
         """
         keys = int(np.searchsorted(self.keys, number - 1, side="right"))
         place = keys - (1 if from_its_key else 2)
-        return Place(
-            number=number,
-            time_s=float(self.times[number - 1]),
-            stamp_s=float(self.stamps_s[number - 1]),
-            key_s=None if place <= 0 else float(self.stamps_s[self.keys[place]]),
-        )
+        time_s, stamp_s = float(self.times[number - 1]), float(self.stamps_s[number - 1])
+        key_s = None if place <= 0 else float(self.stamps_s[self.keys[place]])
+        return Place(number, time_s, stamp_s, key_s)
 
     def needed(self, is_wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which packets, in the file's order, are to be decoded for wanted frames."""
@@ -284,7 +276,6 @@ class FilmIndex:
 def index_packets(
     container: InputContainer,
     stream: VideoStream,
-    *,
     step_s: float | None = None,
     until: Picker | None = None,
     is_sound: Callable[[bytes], bool] = lambda _: True,
@@ -324,14 +315,9 @@ def index_packets(
         return "it is damaged"
     in_file = np.array(stamps)
     order = np.argsort(in_file, kind="stable")
-    index = FilmIndex(
-        in_file[order],
-        base,
-        np.argsort(order, kind="stable"),
-        np.array(keys, dtype=np.bool_),
-        stream.codec_context.codec.intra_only or codec == "ffv1",
-        is_partial,
-    )
+    ranks, is_key = np.argsort(order, kind="stable"), np.array(keys, dtype=np.bool_)
+    stands_alone = stream.codec_context.codec.intra_only or codec == "ffv1"
+    index = FilmIndex(in_file[order], base, ranks, is_key, stands_alone, is_partial)
     return _doubt(index, step_s) or index
 
 

@@ -64,13 +64,9 @@ def open_input(path: str | os.PathLike[str]) -> Iterator[InputContainer]:
     av.FFmpegError or ValueError if FFmpeg refuses it: ArgumentError for a list of other files.
     """
     # The prefix keeps names such as "12:30.mp4" from being taken for a network protocol.
-    container: InputContainer = av.open(
-        f"file:{os.fspath(path)}",
-        mode="r",
-        container_options={"format_whitelist": READ, "protocol_whitelist": "file"},
-        **_LENIENT,
-    )
-    with container:
+    address = f"file:{os.fspath(path)}"
+    options = {"format_whitelist": READ, "protocol_whitelist": "file"}
+    with av.open(address, mode="r", container_options=options, **_LENIENT) as container:
         try:
             yield container
         finally:

@@ -64,7 +64,6 @@ _BT709, _SMPTE170M = 1, 6
 
 _CHUNK_BYTES = 4 << 20
 _AXES = ("frame", "y", "x", "channel")
-
 _QUEUE_FRAMES = 8
 _DEFAULT_RATE = Fraction(25)  # where nobody knows it, as image sequences are commonly played
 # MP4 has 32 bits for the time from one frame to the next: 20 hours and more. A step beyond that is

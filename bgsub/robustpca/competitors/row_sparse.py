@@ -12,15 +12,10 @@ import numpy as np
 import scipy.linalg
 
 from bgsub.errors import ConvergenceWarning
-from bgsub.robustpca.competitors.row_methods import (
-    Coordinates,
-    RowMethod,
-    distances,
-    spatial_median,
-)
+from bgsub.robustpca.competitors.row_methods import Coordinates, RowMethod, spatial_median
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.descent import smallest
-from bgsub.robustpca.spaces import Fit, Floats
+from bgsub.robustpca.spaces import Fit, Floats, residuals
 
 # λ falls by this factor along the path, each solution being the start for the next.
 _PATH_FACTOR = 0.7
@@ -123,7 +118,7 @@ class _Path:
     n_iter: int = 0
 
     def __post_init__(self) -> None:
-        self.distances = distances(self.points, self.center, self.leading)
+        self.distances = np.sqrt(residuals(self.points, self.center, self.leading.T))
 
     @property
     def leading(self) -> Floats:
@@ -146,7 +141,7 @@ class _Path:
             basis = scipy.linalg.qr(both, mode="economic", check_finite=False)[0]
             turn = scipy.linalg.svd(rows @ basis, full_matrices=False, check_finite=False)[2]
             self.axes = basis @ turn[: self.axes.shape[1]].T
-            self.distances = distances(self.points, self.center, self.leading)
+            self.distances = np.sqrt(residuals(self.points, self.center, self.leading.T))
             self.n_iter += 1
             change = float(np.abs(np.minimum(self.distances, half) - before).max())
             residual = change / max(half, self.resolution)
