@@ -152,7 +152,7 @@ class PacketRing:
             return list(islice(self._packets, max(0, serial - first), None))
 
 
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # between tries to open a stream; then ever the last
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # between tries to open a stream; the last from then on
 _STEADY_S = 10.0  # of frames, after which the pauses begin anew
 # Seconds that packets are kept beyond what clips begin with: what is small and weak must last to be
 # an event, and analysis comes a little later.
