@@ -14,7 +14,7 @@ from bgsub.background.render import PlaneSums, largest_difference, reconstruct
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.memory import render_rows
 from bgsub.fit.store import FrameStore
-from bgsub.robustpca.spaces import NORMAL_MAD, Singles, column_median, combined, evenly, tiles
+from bgsub.robustpca.spaces import NORMAL_MAD, Singles, column_median, combined, evenly, slices
 from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes
@@ -114,7 +114,7 @@ class BackgroundLearner:
             np.copyto(eighths, levels, casting="unsafe")
             noise[tile] = column_median(eighths)
 
-        self._workers.each(measure, tiles(noise.size))
+        self._workers.each(measure, slices(noise.size))
         noise /= np.float32(8.0 * NORMAL_MAD)
         return noise
 

@@ -15,7 +15,7 @@ from bgsub.background.scene import Scene, pixels_inside
 from bgsub.errors import InputError, UsageError, writing
 from bgsub.outliers.frame_scorer import FrameScorer, scene_light
 from bgsub.outliers.own_light import OwnLight
-from bgsub.robustpca.spaces import Singles, combined, tiles
+from bgsub.robustpca.spaces import Singles, combined, slices
 from bgsub.rules import POSITIVE, Choice, Facts, Integer, ListOf, Nullable, Number
 from bgsub.runtime.files import check_plain
 from bgsub.runtime.threads import Workers
@@ -160,7 +160,7 @@ class BackgroundModel:
         (m,). O(mkp) operations in float32, sums in float64 a tile at a time.
         """
         keep = None if self.pixel_mask is None else self.pixel_mask.ravel()
-        parts = tiles(self.layout.pixels)
+        parts = list(slices(self.layout.pixels))
         scores = np.zeros((len(rows), len(self.components)))
         errors = np.zeros(len(rows))
 

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import Singles, combined, tiles
+from bgsub.robustpca.spaces import Singles, combined, slices
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes, Layout, to_bgr_matrix
 
@@ -48,7 +48,7 @@ class PlaneSums:
             sums = scratch("sums", (len(weights), part.shape[1]), np.float32)
             self._sums[:, tile] += np.matmul(weights, difference, out=sums)
 
-        workers.each(add_tile, tiles(rows.shape[1], _SUM_TILE))
+        workers.each(add_tile, slices(rows.shape[1], _SUM_TILE))
 
     def result(self) -> tuple[Singles, Singles]:
         """Return centre (size,) and components (k, size)."""
@@ -101,7 +101,7 @@ def reconstruct(model: BackgroundModel, scores: NDArray[np.float64], workers: Wo
         np.clip(levels, 0.0, 255.0, out=levels)
         np.copyto(background[:, tile], levels, casting="unsafe")
 
-    workers.each(fill, tiles(size))
+    workers.each(fill, slices(size))
     return background
 
 

@@ -18,9 +18,7 @@ from bgsub.runtime.files import read_json, write_in
 from bgsub.segments.plan import FOLDER, PLAN, SegmentPlan, load_plan, segment_folder
 from bgsub.segments.run import finish
 
-LIST = ".parts.json"
-"""In the folder of results: all inputs of a batch, and where the results of each go."""
-
+LIST = ".parts.json"  # in the results: all inputs of a batch, and where the results of each go
 _VERSION = 1
 _PART = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
 

@@ -26,7 +26,6 @@ notes = logging.getLogger("bgsub.notes")
 # there are none; and for how long there may be none, in Dask's words.
 _PATIENCE_S, _LOOK_S, _SAID_EVERY_S, _ABSENCE = 15.0, 10.0, 60.0, "1h"
 TRIES = 3  # of a task on machines that die of it
-
 _LOCAL = re.compile(r"local(?::([1-9][0-9]{0,3}))?")
 _REMOTE = re.compile(r"(tcp|tls|ws|wss|ucx)://[^/]+:[0-9]{1,5}/?")
 

@@ -33,11 +33,9 @@ from bgsub.video.source import FrameSource, is_there, open_source
 
 _TINT, _OPACITY = (66, 228, 240), 0.45  # colour of the mask upon the picture, BGR, and its share
 _ACROSS = 3
-
 _LEAST_WIDTH, _MOST_WIDTH = 480, 640  # pixels that show an animal of 25×10 pixels of the film
-
 CLIP_COLUMNS = ("clip", "file", "start_s", "end_s", "frames", "events", "tracks", "peak_frame")
-"""Header of clips.csv; a copied clip begins with a key frame, so its frames are not counted."""
+# A copied clip begins with a key frame, so its frames are not counted.
 
 
 class Stretches:

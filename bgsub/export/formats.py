@@ -24,13 +24,11 @@ from bgsub.version import __version__, how_to_install
 from bgsub.video.frames import Bytes
 
 LABEL = "object"  # class of everything that is exported: what an object is, bgsub cannot know
-
+_LARGE = 2**31  # bytes from which a stack is a BigTIFF, which not every program reads
 _VIA_COLUMNS = (
     *("filename", "file_size", "file_attributes", "region_count"),
     *("region_id", "region_shape_attributes", "region_attributes"),
 )
-
-_LARGE = 2**31  # bytes from which a stack is a BigTIFF, which not every program reads
 
 
 def write_via(run: RunData, path: Path) -> None:
@@ -221,14 +219,9 @@ def write_labels(run: RunData, path: Path) -> None:
     kind = np.dtype(np.uint16 if most <= np.iinfo(np.uint16).max else np.uint32)
     shape = (len(numbers), run.height, run.width)
     with tifffile.TiffWriter(path, bigtiff=kind.itemsize * math.prod(shape) >= _LARGE) as stack:
-        stack.write(
-            (labels.astype(kind) for _, labels, _ in _labelled(run, numbers, masks)),
-            shape=shape,
-            dtype=kind,
-            photometric="minisblack",
-            compression="zlib",
-            metadata={"axes": "TYX"},
-        )
+        pages = (labels.astype(kind) for _, labels, _ in _labelled(run, numbers, masks))
+        form = {"photometric": "minisblack", "compression": "zlib"}
+        stack.write(pages, shape=shape, dtype=kind, metadata={"axes": "TYX"}, **form)
 
 
 def _labelled(
@@ -299,9 +292,7 @@ def write_lossless_cut(run: RunData, path: Path) -> None:
 def _cuts(run: RunData) -> list[tuple[float, float, str]]:
     """Return the seconds at which each event begins and at which its last frame goes; its name."""
     length = 0.0 if run.rate is None else float(1 / run.rate)
-    return [
-        (event.start_s, event.end_s + length, f"event {event.number}") for event in run.events()
-    ]
+    return [(each.start_s, each.end_s + length, f"event {each.number}") for each in run.events()]
 
 
 FORMATS: dict[str, Callable[[RunData, Path], None]] = {

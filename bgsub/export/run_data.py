@@ -128,23 +128,15 @@ def load_run(folder: Path) -> RunData:
     """Read the facts of a run from its run.json; InputError if there is none, or it is damaged."""
     manifest = load_manifest(folder)
     try:
-        source = manifest["input"]
+        source, options = manifest["input"], manifest["options"]["source"]
+        name, path = str(source["name"]), str(recorded_path(manifest, str(source["path"])))
         width, height = int(source["width"]), int(source["height"])
-        options = manifest["options"]["source"]
-        roi, fps = options.get("roi") or (0, 0, width, height), options.get("fps")
-        rate = source.get("rate")
+        frames, rate, fps = int(source["frames"] or 0), source.get("rate"), options.get("fps")
+        rate, fps = None if rate is None else Fraction(str(rate)), None if fps is None else str(fps)
         table = folder / "errors.csv"
         numbers = read_csv(table).frames.tolist() if table.is_file() else frames_used(manifest)
-        x, y, wide, high = (int(each) for each in roi)
-        return RunData(
-            folder,
-            str(source["name"]),
-            str(recorded_path(manifest, str(source["path"]))),
-            *(width, height, int(source["frames"] or 0)),
-            None if rate is None else Fraction(str(rate)),
-            (x, y, wide, high),
-            None if fps is None else str(fps),
-            numbers,
-        )
+        x, y, wide, high = map(int, options.get("roi") or (0, 0, width, height))
+        region = x, y, wide, high
+        return RunData(folder, name, path, width, height, frames, rate, region, fps, numbers)
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise InputError(f"{folder / MANIFEST}: is damaged ({error!r}); run bgsub again") from error

@@ -85,8 +85,7 @@ class End(NamedTuple):
 
 Message = Header | StreamPacket | Seen | Note | Skipped | End
 
-# Seconds by which stamps may run ahead of those before them, and of the clock on the wall.
-_LEAP_S = 5.0
+_LEAP_S = 5.0  # by which stamps may run ahead of those before them, and of the clock on the wall
 
 
 class StampMender:
@@ -236,8 +235,7 @@ class RawEncoder:
         options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(round(rate))}
         self._stream = stream = self._container.add_stream("libx264", rate=rate, options=options)
         stream.width, stream.height = frame.width // 2 * 2, frame.height // 2 * 2
-        stream.pix_fmt = "yuv420p"
-        stream.codec_context.time_base = base
+        stream.pix_fmt, stream.codec_context.time_base = "yuv420p", base
 
     def sample(self, frame: VideoFrame) -> bytes:
         """Return a picture alone as a file, for `Header.sample`."""
@@ -264,7 +262,6 @@ class RawEncoder:
 
 
 ANALYSED_PIXELS = 480 * 320  # pictures of more pixels are shrunk to about so many
-
 _RAW = {"rawvideo", "wrapped_avframe", "v210", "yuv4"}  # packets that are pictures as they are
 _VIDEO_IN_MP4 = {"h264", "hevc", "av1", "mpeg4", "vp9"}
 

@@ -23,7 +23,7 @@ from bgsub.live.decoding import End, Header, Note, Seen, Skipped, StreamPacket
 from bgsub.live.options import StreamOptions, WatchOptions
 from bgsub.runtime.processes import held_back_in_children, receive
 
-_PROTOCOLS = {
+_PROTOCOLS = {  # schemes, and what FFmpeg may connect by: never a file of this machine
     "rtsp": "rtsp,rtp,udp,tcp",
     "rtsps": "rtsps,rtp,udp,tcp,tls",
     "rtmp": "rtmp,tcp",
@@ -32,7 +32,6 @@ _PROTOCOLS = {
     **dict.fromkeys(("http", "https"), "http,tcp,tls,https,crypto,httpproxy"),
     **{scheme: scheme for scheme in ("tcp", "udp", "srt")},
 }
-"""Schemes, and what FFmpeg may connect by when it opens one: never a file of this machine."""
 
 
 @dataclass(frozen=True)
@@ -153,9 +152,7 @@ class PacketRing:
             return list(islice(self._packets, max(0, serial - first), None))
 
 
-PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
-"""Between tries to open a stream again; the last one from then on."""
-
+PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # between tries to open a stream; the last from then on
 _STEADY_S = 10.0  # of frames, after which the pauses begin anew
 # Seconds that packets are kept beyond what clips begin with: what is small and weak must last to be
 # an event, and analysis comes a little later.

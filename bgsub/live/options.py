@@ -13,7 +13,6 @@ from bgsub.options import Declared, documented, option
 from bgsub.rules import SECONDS, Choice, Duration, File, Integer, Rate, Switch, Text
 
 _BYTES = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-
 KEEP = Text(
     r"\s*(?=[\d.]*[1-9])(\d+(?:\.\d+)?)\s*([KMGTsmhd])B?\s*",
     "an amount such as 10G, or a time such as 7d",

@@ -128,9 +128,9 @@ def served_metrics(status: Status, port: int) -> Iterator[int]:
 
 
 What = Literal["start", "update", "end"]
+# Why an event ended: nothing was seen any more; the stream was lost, or its frames changed size; it
+# came to its end; or watching was stopped.
 Reason = Literal["gone", "lost", "changed", "over", "stopped"]
-"""Why an event ended: nothing was seen any more; the stream was lost, or its frames changed size;
-it came to its end; or watching was stopped."""
 
 
 @dataclass

@@ -105,11 +105,10 @@ class AffineEstimator(Conventions):
         self.center_weights_, self.component_weights_ = fit.weights, fit.basis[:, fit.alive]
 
     def _set_fit(self, fit: Fit) -> None:
-        if fit.rank < self.n_components:
-            message = (
-                f"the fitted rows have rank {fit.rank}, lower than "
-                f"n_components={self.n_components}: {fit.rank} components are returned"
-            )
+        rank, k = fit.rank, self.n_components
+        if rank < k:
+            found = f"the fitted rows have rank {rank}, lower than n_components={k}"
+            message = f"{found}: {rank} components are returned"
             warnings.warn(message, RankWarning, stacklevel=3)
         # Where the start is the result already, taking it counts as one.
         self.n_iter_ = max(getattr(self, "n_iter_", 1), 1)
@@ -120,10 +119,9 @@ class AffineEstimator(Conventions):
     def _set_converged(self, residual: float) -> None:
         self.converged_ = residual <= self.tol
         if not self.converged_:
-            message = (
-                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations: "
-                f"the residual is {residual:.1e}, above tol={self.tol:g}"
-            )
+            name, found = type(self).__name__, f"{residual:.1e}, above tol={self.tol:g}"
+            message = f"{name} did not converge in max_iter={self.max_iter} iterations"
+            message = f"{message}: the residual is {found}"
             warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     def _set_outlier_scores(self, fit: Fit, resolution: float = 0.0) -> None:
@@ -151,10 +149,8 @@ class AffineEstimator(Conventions):
         self._check_fitted()
         scores, k = np.asarray(scores, dtype=np.float64), len(self.components_)
         if scores.ndim != 2 or scores.shape[1] != k:
-            raise ValueError(
-                f"scores have shape {scores.shape}: a matrix of {k} columns is needed, "
-                "one for each component"
-            )
+            message = f"scores have shape {scores.shape}: a matrix of {k} columns is needed"
+            raise ValueError(f"{message}, one for each component")
         return np.asarray(self.center_ + scores @ self.components_)
 
     def reconstruct(self, X: NDArray[Any]) -> Floats:

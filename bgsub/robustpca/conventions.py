@@ -17,7 +17,6 @@ from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.spaces import row_blocks
 
 _CONTAINERS = ("default", "pandas", "polars")
-
 # Fourth powers of the entries, summed, must stay finite. As float64 it is comparable to float32.
 _LARGEST = np.float64(1e70)
 
@@ -52,10 +51,8 @@ class Conventions:
         names = sorted(inspect.signature(type(self)).parameters)
         for name, value in parameters.items():
             if name not in names:
-                raise ValueError(
-                    f"Invalid parameter {name!r} for estimator {self}. "
-                    f"Valid parameters are: {names!r}."
-                )
+                message = f"Invalid parameter {name!r} for estimator {self}."
+                raise ValueError(f"{message} Valid parameters are: {names!r}.")
             setattr(self, name, value)
         return self
 
@@ -93,11 +90,9 @@ class Conventions:
         """Describe the estimator to scikit-learn (1.6 or later)."""
         from sklearn.utils import Tags, TargetTags, TransformerTags
 
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=False),
-            transformer_tags=TransformerTags(preserves_dtype=["float64"]),
-        )
+        target = TargetTags(required=False)
+        transformer = TransformerTags(preserves_dtype=["float64"])
+        return Tags(estimator_type=None, target_tags=target, transformer_tags=transformer)
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what `transform` and `fit_transform` return: "default", "pandas" or "polars".
@@ -121,10 +116,8 @@ class Conventions:
             if not np.array_equal(getattr(self, "feature_names_in_", names), names):
                 raise ValueError("input_features is not equal to feature_names_in_")
             if len(names) != self.n_features_in_:
-                raise ValueError(
-                    "input_features should have length equal to number of features "
-                    f"({self.n_features_in_}), got {len(names)}"
-                )
+                message = "input_features should have length equal to number of features"
+                raise ValueError(f"{message} ({self.n_features_in_}), got {len(names)}")
         name = type(self).__name__.lower()
         return np.array([f"{name}{i}" for i in range(len(self.components_))], dtype=object)
 
@@ -183,10 +176,8 @@ class Conventions:
             raise ValueError(_difference(names.tolist(), fitted.tolist()))
         matrix = check_matrix(X)
         if matrix.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {matrix.shape[1]} features, but {estimator} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
+            expected = f"{estimator} is expecting {self.n_features_in_} features as input"
+            raise ValueError(f"X has {matrix.shape[1]} features, but {expected}")
         return matrix
 
 
@@ -229,10 +220,9 @@ def support_size(n_samples: int, support_fraction: float | None) -> int:
     if support_fraction is None:
         return least
     if not _is_number(support_fraction) or not 0.5 <= support_fraction <= 1.0:
-        raise ValueError(
-            f"support_fraction={support_fraction!r}: t must be at least ⌈n/2⌉ = {least} and at "
-            f"most n = {n_samples}, so a fraction from 0.5 to 1 is needed"
-        )
+        rule = f"t must be at least ⌈n/2⌉ = {least} and at most n = {n_samples}"
+        message = f"support_fraction={support_fraction!r}: {rule}"
+        raise ValueError(f"{message}, so a fraction from 0.5 to 1 is needed")
     # Without the slack 0.55 · 200 would be rounded up to 111.
     return max(least, math.ceil(support_fraction * n_samples - 1e-9))
 
@@ -276,8 +266,6 @@ def check_matrix(X: Any) -> Any:
         if not allowed.all():
             row, column = np.argwhere(~allowed)[0]
             value = str(X[rows][row, column]).replace("nan", "NaN")
-            raise ValueError(
-                f"X[{rows.start + row}, {column}] is {value}: "
-                f"every entry must be a finite number, of magnitude below {_LARGEST:g}"
-            )
+            rule = f"every entry must be a finite number, of magnitude below {_LARGEST:g}"
+            raise ValueError(f"X[{rows.start + row}, {column}] is {value}: {rule}")
     return X

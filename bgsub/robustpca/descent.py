@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from bgsub.robustpca.spaces import Fit, Floats, Space, column_median, inverse_roots, residuals
 
-# Squared lengths below this share of what they could have been are rounding noise.
-_NOISE = 64 * float(np.finfo(float).eps)
+_NOISE = 64 * float(np.finfo(float).eps)  # squared lengths below this share are rounding noise
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import Floats, column_median, slices
+from bgsub.robustpca.spaces import Floats, Rows, column_median, slices
 from bgsub.runtime.threads import ThreadPool
 
 FLOAT32_EXACT = float(1 << 24)
@@ -31,8 +31,7 @@ _BLOCK_ELEMENTS = 1 << 21
 _MIN_COLUMNS, _MAX_COLUMNS = 256, 4096
 # Tiles that two threads can share out, but not so small that their products become slower.
 _MIN_TILE_ROWS, _TILES_ACROSS = 256, 4
-# Fewer columns are not worth another thread's time.
-_MIN_STRIP = 64
+_MIN_STRIP = 64  # columns that are worth another thread's time
 
 
 @runtime_checkable
@@ -74,18 +73,15 @@ class Gram:
     """K = X₀X₀ᵀ with X₀ = X − 1m₀ᵀ, and what belongs to it."""
 
     values: Floats  # K, shape (n, n)
-    offset: NDArray[Any]
-    """m₀, shape (p,), the median of every column: for bytes the lower one, a byte."""
+    offset: NDArray[Any]  # m₀, shape (p,), the median of every column: for bytes the lower one
     n_features: int
     cut_blocks: int = 0  # blocks of bytes that were cut, as float32 would not have been exact
     blocks: int = 0
-    share: Floats | None = None
-    """What the columns that `gram_matrix` was told to sum apart add to K."""
-    copies: NDArray[np.int64] | None = None
-    """What `find_copies` found; None also where nobody looked for them."""
+    share: Floats | None = None  # what the columns add to K that `gram_matrix` was to sum apart
+    copies: Rows | None = None  # of `find_copies`; None also where nobody looked
 
 
-def find_copies(K: Floats, rounding: float) -> NDArray[np.int64] | None:
+def find_copies(K: Floats, rounding: float) -> Rows | None:
     """Return labels of the rows, shape (n,), equal for copies of one; None where none is frozen.
 
     A codec freezes a picture, noise and all: most rows differ from the one before by less than

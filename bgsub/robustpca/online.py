@@ -29,7 +29,6 @@ from bgsub.robustpca.spaces import Floats, RowSpace, Space, centred_blocks, colu
 from bgsub.robustpca.trpca import TRPCA
 
 _PER_ROW = ("support_", "errors_", "scores_", "outlier_scores_")
-
 # Squared lengths may shrink by this factor when the offset moves: a fraction 1e-12 of them is lost.
 _MOST_SHRINKING = 1e4
 
@@ -120,8 +119,7 @@ class OnlineTRPCA(TRPCA):
     def _begin(self, rows: NDArray[Any]) -> None:
         kind = np.uint8 if rows.dtype == np.uint8 else np.float64
         self._rows = SlidingGram(self.window, rows.shape[1], kind)
-        self._is_first = True
-        self.n_seen_ = 0
+        self._is_first, self.n_seen_ = True, 0
 
     def _stream(self, rows: NDArray[Any], first: int) -> Self:
         """Take in some rows, `first` of them to begin with, and keep what is said of each."""
@@ -175,8 +173,7 @@ class SlidingGram:
         self._rows = np.empty((capacity, n_features), dtype=dtype)
         self._K = np.zeros((capacity, capacity))
         self._offset: NDArray[Any] = np.zeros(n_features, dtype=dtype)
-        self._next = 0
-        self._count = 0
+        self._next = self._count = 0
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -38,22 +38,16 @@ from numpy.typing import NDArray
 from bgsub.errors import ConvergenceWarning, RankWarning
 from bgsub.robustpca.conventions import check_matrix
 from bgsub.robustpca.gram import ColumnReader, Gram, as_columns, gram_matrix
-from bgsub.robustpca.spaces import Floats, evenly
+from bgsub.robustpca.spaces import Floats, Rows, evenly
 from bgsub.robustpca.trpca import TRPCA
 
-Rows = NDArray[np.int64]
-
 _MAX_RANK = 20  # most components that are looked for
+_FURTHER = 2  # components of the fit that finds the inliers, beyond those that were found
 
+# What a component must gain on the average: 4 % of the squared held-out error. On recordings the
+# gains fall from tens of per cent to one or two within a few components and stay there for dozens:
+# waves, leaves and people never end.
 LEAST_GAIN = 0.04
-"""What a component must gain on the average: 4 % of the squared held-out error.
-
-On recordings the gains fall from tens of per cent to one or two within a few components and stay
-there for dozens: waves, leaves and people never end.
-"""
-
-# Components of the fit that finds the inliers, beyond those that were found.
-_FURTHER = 2
 
 # Median distance of a component's scores from their median, as a share of their standard deviation:
 # .67 for normal ones, and near 0 for a component of fewer than half of the frames, which moves the
@@ -69,9 +63,7 @@ _MOST_ROUNDS = 6
 # common. Neighbouring frames share much of theirs, so a fold is made of stretches of time.
 _BANDS = 16
 _STRETCHES = 16
-
-# Squared errors below this share of those of the centre alone are rounding.
-_NOISE = 1e-9
+_NOISE = 1e-9  # squared errors below this share of those of the centre alone are rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,15 +150,9 @@ def choose_rank(
         gains = _gains(errors, axes)
         # The smallest k ≥ 1 with the largest sum of gains less what each must gain.
         found = 1 + int(np.argmax(np.cumsum(gains - LEAST_GAIN))) if gains.size else 1
-    return RankChoice(
-        rank=found,
-        gains=gains,
-        held_out=np.sqrt(np.median(errors, axis=0) * 2.0 / p),
-        spectrum=lengths / np.sqrt(inliers.size * p),
-        n_rows=rows.size,
-        n_inliers=inliers.size,
-        reason=_reason(found, gains),
-    )
+    held_out = np.sqrt(np.median(errors, axis=0) * 2.0 / p)
+    spectrum, reason = lengths / np.sqrt(inliers.size * p), _reason(found, gains)
+    return RankChoice(found, gains, held_out, spectrum, rows.size, inliers.size, reason)
 
 
 def _too_few(distinct: int, n_rows: int, n_inliers: int, p: int) -> RankChoice:

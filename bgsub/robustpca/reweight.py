@@ -21,9 +21,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import Fit, Flags, Floats, Space
+from bgsub.robustpca.spaces import Fit, Flags, Floats, Rows, Space
 
 REWEIGHT_CUTOFF = 3.5
 """Independent observations with a robust z-score up to this are inliers of the reweighting step."""
@@ -46,7 +45,7 @@ _SURE = 1e-9
 LEAST_SCALE = 1e-200
 
 
-def leverages(scores: Floats, support: Flags, copies: NDArray[np.int64] | None = None) -> Floats:
+def leverages(scores: Floats, support: Flags, copies: Rows | None = None) -> Floats:
     """Compute the leverage of every row from the scores (n, k) of the fitted ones, 0 for others.
 
     Copies of a picture are left out of the fit together, so each has the leverage of all of them;
@@ -68,7 +67,7 @@ def leverages(scores: Floats, support: Flags, copies: NDArray[np.int64] | None =
     return result
 
 
-def left_out(scores: Floats, support: Flags, copies: NDArray[np.int64] | None = None) -> Floats:
+def left_out(scores: Floats, support: Flags, copies: Rows | None = None) -> Floats:
     """Return 1 − leverage of every row, by which its residual grows as if it had been left out.
 
     At least .05: a row that a component belongs to alone says nothing about itself.

@@ -29,10 +29,9 @@ from bgsub.runtime.threads import ThreadPool
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Flags = NDArray[np.bool_]
+Rows = NDArray[np.int64]
 
-NORMAL_MAD = 0.6744897501960817
-"""Median of the absolute value of a standard normal variable: it makes medians into σ."""
-
+NORMAL_MAD = 0.6744897501960817  # median of |a standard normal variable|: makes medians into σ
 # Up to this share of the rows of K, copying them takes less time than multiplying by all.
 _WORTH_GATHERING = 0.8
 # Columns of K that are multiplied at once: with the rows that are gathered they stay in the cache.
@@ -41,7 +40,7 @@ _STRIP = 128
 # quicker where the eigenvalues that are wanted lie close together, as those of noise do.
 _DENSE_EIGEN = 512
 _ROW_BLOCK_ELEMENTS = 1 << 20
-_TILE = 1 << 14
+_TILE = 1 << 14  # columns whose float32 work stays in the cache
 
 
 @dataclass(frozen=True)
@@ -69,20 +68,13 @@ class RowSpace:
     """Weights of the n rows, from K = X₀X₀ᵀ alone; threads change no bit of the results."""
 
     def __init__(
-        self,
-        K: Floats,
-        n_features: int,
-        pool: ThreadPool | None = None,
-        copies: NDArray[np.int64] | None = None,
+        self, K: Floats, n_features: int, pool: ThreadPool | None = None, copies: Rows | None = None
     ) -> None:
-        self._K = K
-        self.copies = copies
-        self._n_features = n_features
+        self._K, self._n_features, self.copies = K, n_features, copies
         self._pool = pool or ThreadPool(1)
         self._factor: Floats | None = None
         self.n_samples = int(K.shape[0])
-        self.squared_norms: Floats = K.diagonal()
-        """‖x_i − m₀‖², shape (n,)."""
+        self.squared_norms: Floats = K.diagonal()  # ‖x_i − m₀‖², shape (n,)
 
     def project(self, C: Floats) -> Floats:
         """K C; rows without a weight cost nothing: a descent's are outside of all supports."""
@@ -155,18 +147,16 @@ class RowSpace:
 class FeatureSpace:
     """The data themselves, centred by blocks, for more rows than columns: O(np) per column."""
 
-    copies: NDArray[np.int64] | None = None  # nobody looks for copies here
+    copies: Rows | None = None  # nobody looks for copies here
 
     def __init__(
         self, X: NDArray[Any], offset: NDArray[Any], pool: ThreadPool | None = None
     ) -> None:
-        self._X = X
-        self._offset = offset
+        self._X, self._offset = X, offset
         self._pool = pool or ThreadPool(1)
         self.n_samples = int(X.shape[0])
         squares = self._of_blocks(lambda _, block: np.einsum("ij,ij->i", block, block))
-        self.squared_norms: Floats = np.concatenate(list(squares))
-        """‖x_i − m₀‖², shape (n,)."""
+        self.squared_norms: Floats = np.concatenate(list(squares))  # ‖x_i − m₀‖², shape (n,)
 
     def _of_blocks(self, function: Callable[[slice, Floats], Floats]) -> Iterator[Floats]:
         """Values of a function of every block of rows, and of its entries less the offset."""
@@ -340,19 +330,14 @@ def row_blocks(n: int, p: int) -> Iterator[slice]:
     return slices(n, max(1, _ROW_BLOCK_ELEMENTS // max(p, 1)))
 
 
-def slices(size: int, step: int) -> Iterator[slice]:
-    """Cut so many into slices of a length, the last one shorter."""
+def slices(size: int, step: int = _TILE) -> Iterator[slice]:
+    """Cut so many into slices of a length, by default that of tiles; the last one is shorter."""
     return (slice(start, min(start + step, size)) for start in range(0, size, step))
 
 
 def evenly(size: int, most: int) -> NDArray[np.int64]:
     """Return indices of as many of a size as there may be, evenly spaced."""
     return np.linspace(0, size - 1, min(size, most)).round().astype(np.int64)
-
-
-def tiles(size: int, step: int = _TILE) -> list[slice]:
-    """Cut columns into tiles whose float32 work stays in the cache."""
-    return list(slices(size, step))
 
 
 def combined(scores: Singles, components: Singles, out: Singles | None = None) -> Singles:

@@ -15,15 +15,13 @@ from bgsub.robustpca.conventions import rows_of, support_size
 from bgsub.robustpca.descent import Descent, algorithm1, descend, random_orthonormal
 from bgsub.robustpca.gram import ColumnReader
 from bgsub.robustpca.reweight import LEAST_SCALE, REWEIGHT_CUTOFF, reweight, rounding_level
-from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Space, column_median, peak_signs
+from bgsub.robustpca.spaces import FeatureSpace, Fit, Floats, Rows, Space, column_median, peak_signs
 
 # Errors that are smaller than this share of the rows lose digits: they are roots of differences of
 # squares. Below the second one rows lie on the components exactly, up to their rounding.
 _HELD = 2.0**-22
 _EXACT = 1e-10
-
-LEAST_DISTINCT = 8
-"""Rows, not counting their copies, of fewer of which no component is told from their noise."""
+LEAST_DISTINCT = 8  # rows but for copies: of fewer no component is told from their noise
 
 
 @dataclass(eq=False, repr=False)
@@ -181,10 +179,8 @@ class TRPCA(AffineEstimator):
         self.converged_ = best.converged
         if not best.converged:
             fall = 1 - best.objectives[-1] / best.objectives[-2]
-            message = (
-                f"TRPCA did not converge in max_iter={self.max_iter} iterations: "
-                f"the objective still fell by {fall:.1e} of itself in the last one"
-            )
+            found = f"the objective still fell by {fall:.1e} of itself in the last one"
+            message = f"TRPCA did not converge in max_iter={self.max_iter} iterations: {found}"
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         raw = principal_axes(best.fit, space.squared_norms, space.copies)
         self.raw_support_ = raw.support
@@ -235,7 +231,7 @@ class TRPCA(AffineEstimator):
 
 
 def principal_axes(
-    fit: Fit, squared_norms: Floats | float = 0.0, copies: NDArray[np.int64] | None = None
+    fit: Fit, squared_norms: Floats | float = 0.0, copies: Rows | None = None
 ) -> Fit:
     """Rotate components to the principal axes of the support's scores, largest variance first.
 

@@ -60,9 +60,7 @@ def _unreadable(path: str | os.PathLike[str], reason: str) -> InputError:
 
 
 PREFIX = ".bgsub-partial-"  # what temporary names begin with
-
-# Another process is between a name and its lock for microseconds, and clears up for seconds.
-_PATIENCE_S = 5.0
+_PATIENCE_S = 5.0  # another process locks what it has named in microseconds, clears up in seconds
 
 
 @dataclass

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,9 +24,7 @@ _STATM = Path("/proc/self/statm")
 # Address space that libraries and threads of a run take that are not there when it begins. It is
 # most of what they ask for, and little of it becomes memory.
 _LIBRARIES, _A_THREAD = 600 * 10**6, 16 * 10**6
-
-# Where the system says nothing at all.
-_ASSUMED = 4 * 10**9
+_ASSUMED = 4 * 10**9  # where the system says nothing at all
 
 
 def split_memory(text: str) -> tuple[float, str]:
@@ -133,8 +134,6 @@ def give_back() -> None:
 
     What one stage has freed would be added to what the next one takes. Costs milliseconds.
     """
-    import ctypes
-
     try:
         ctypes.CDLL(None).malloc_trim(0)
     except (AttributeError, OSError, TypeError):  # another C library, another system
@@ -143,8 +142,6 @@ def give_back() -> None:
 
 def spill_folder() -> Path:
     """Choose a folder to spill frames to: often /tmp is in memory, and /var/tmp is not."""
-    import tempfile
-
     large = Path("/var/tmp")  # noqa: S108 - the file that is made there has no name
     if "TMPDIR" not in os.environ and large.is_dir() and os.access(large, os.W_OK | os.X_OK):
         return large
@@ -162,8 +159,6 @@ def check_folder(folder: Path, option: str) -> None:
 
 def free_space(folder: Path) -> int:
     """Return the bytes free on the disk of a folder; 0 where the system does not say."""
-    import shutil
-
     try:
         return shutil.disk_usage(folder).free
     except OSError:

@@ -25,7 +25,6 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from bgsub.runtime.limits import check_address_space
 
 _local = threading.local()
-
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
@@ -122,9 +121,7 @@ def scratch(name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]
     return np.asarray(kept[:size].reshape(shape))
 
 
-WORTH_A_THREAD = 100_000
-"""Pixels from which a picture takes long enough that two threads do not wait for each other."""
-
+WORTH_A_THREAD = 100_000  # pixels from which two threads do not wait for each other
 # glibc's names for its settings, and what they are set to: arrays below the first size come from
 # memory that was freed before, and up to the second size of it is kept.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8

@@ -26,7 +26,6 @@ from bgsub.video.images import is_image_name
 
 ARRAY_SUFFIXES = frozenset({".npy", ".npz"})
 _EXPECTED = "expected uint8 or uint16 of shape (n, h, w) or, in RGB, (n, h, w, 3)"
-
 _LARGEST_CHUNK = 1 << 30
 _BLOCK_BYTES = 128 << 20
 _LIBRARY_BYTES = 24 << 20
@@ -206,7 +205,7 @@ def open_zarr(path: Path, name: str, given: str, options: Options) -> ArraySourc
     except Exception as error:
         message = f"{name}: is no Zarr array that can be read: {_shortly(error)}"
         raise InputError(f"{message}; write it again with zarr or dask") from error
-    return ArraySource(name, given, frames, options, codec="zarr")
+    return ArraySource(name, given, frames, options)
 
 
 def _array_of_frames(path: Path, name: str) -> Any:
@@ -296,19 +295,13 @@ class ArraySource(IndexedSource):
     kind = "array"
 
     def __init__(
-        self,
-        name: str,
-        path: str,
-        frames: NDArray[Any] | ZarrFrames,
-        options: Options,
-        *,
-        codec: str = "numpy",
+        self, name: str, path: str, frames: NDArray[Any] | ZarrFrames, options: Options
     ) -> None:
         super().__init__(name, path, options)
         _check_frames(frames, name)
         if frames.size == 0:
             raise InputError(f"{name}: is empty, of shape {frames.shape}; {_EXPECTED}")
-        self._frames, self.codec = frames, codec
+        self._frames, self.codec = frames, "zarr" if isinstance(frames, ZarrFrames) else "numpy"
         self._mapping = getattr(frames, "_mmap", None)
         self.buffer_bytes = getattr(frames, "buffer_bytes", 0)
         shape = frames.shape[1:] if frames.shape[3:] == (3,) else frames.shape[1:3]

@@ -20,12 +20,8 @@ from bgsub.video.images import ImageError
 from bgsub.video.selection import Picker, Region, Selection, format_time
 
 OnBadFrame = Literal["skip", "repeat", "fail"]
-
-#: Frames a second of inputs that do not say it, such as images, so that they have times too.
-ASSUMED_RATE = Fraction(25)
-
-#: 16-bit pictures that never reach this become nearly black in 8 bits.
-_FAINT_16_BIT = 1 << 14
+_ASSUMED_RATE = Fraction(25)  # a second, of inputs that do not say it, so that they have times too
+_FAINT_16_BIT = 1 << 14  # 16-bit pictures that never reach this become nearly black in 8 bits
 
 
 @dataclass(frozen=True)
@@ -252,7 +248,7 @@ class IndexedSource(FrameSource):
     def __init__(self, name: str, path: str, options: Options) -> None:
         super().__init__(name, path, options)
         self.rate = options.fps
-        self._assumed_rate = self._per_second = options.fps or ASSUMED_RATE
+        self._assumed_rate = self._per_second = options.fps or _ASSUMED_RATE
         self._peak_16_bit = 0
 
     def _announce(
@@ -284,10 +280,9 @@ class IndexedSource(FrameSource):
                 yield Item(index + 1, time_s, partial(self._picture, index))
         finally:
             if 0 < self._peak_16_bit < _FAINT_16_BIT:
-                notes.append(
-                    f"values reach only {self._peak_16_bit} of 65535: as 8-bit frames they are "
-                    "nearly black; stretch them to the full 16 bits first"
-                )
+                what = f"values reach only {self._peak_16_bit} of 65535"
+                advice = "stretch them to the full 16 bits first"
+                notes.append(f"{what}: as 8-bit frames they are nearly black; {advice}")
 
     @cached_property
     def _selected(self) -> list[Item]:

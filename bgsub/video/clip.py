@@ -22,9 +22,7 @@ from bgsub.video.frames import Bytes, Frame, Layout
 from bgsub.video.pyav import seek, stamp_of
 
 _ENCODED = ("width", "height", "extradata")  # what parts of one video must have in common
-
-_KEPT_SOUND = {"aac", "mp3", "ac3", "opus"}
-"""Codecs of sound that mp4 players know; other sound is encoded anew."""
+_KEPT_SOUND = {"aac", "mp3", "ac3", "opus"}  # mp4 players know these; others are encoded anew
 
 
 class Excerpt(NamedTuple):
@@ -46,7 +44,7 @@ def copy_excerpt(source: VideoFileSource, out: Path, start_s: float, end_s: floa
     with source.opened() as (container, stream), av.open(str(out), "w") as target:
         origin = stamp_of(next(pyav.pictures(container, stream))) or 0.0
         seek(container, stream, origin + start_s)
-        sound, end = _sound_of(container), origin + end_s
+        sound, end = next(iter(container.streams.audio), None), origin + end_s
         begin: float | None = None
         last, latest = 0.0, end
         try:
@@ -112,7 +110,7 @@ def encode_excerpt(
 def add_sound(source: VideoFileSource, silent: Path, out: Path, start_s: float) -> bool:
     """Write a silent excerpt that begins at `start_s` with its video's sound; False without one."""
     with source.opened() as (container, stream), av.open(str(silent)) as pictures:
-        sound = _sound_of(container)
+        sound = next(iter(container.streams.audio), None)
         if sound is None:
             return False
         origin = stamp_of(next(pyav.pictures(container, stream))) or 0.0
@@ -155,10 +153,6 @@ def _heard(
             part.sample_rate, part.pts = plain.sample_rate, max(0, first)
             part.time_base = Fraction(1, plain.sample_rate)
             yield part
-
-
-def _sound_of(container: InputContainer) -> AudioStream | None:
-    return container.streams.audio[0] if container.streams.audio else None
 
 
 def join_videos(

@@ -28,21 +28,14 @@ from bgsub.video import pyav
 from bgsub.video.base import Item
 from bgsub.video.film_index import GAP_STEPS, RESTART_S, Entry, FilmHeader, Pace, PacketTimes
 
-# Packets that are decoded to see whether a film departs from the standard, which is no damage.
-_PROBED = 40
+_PROBED = 40  # packets that show whether a film departs from the standard, which is no damage
 # A packet below this size repeats the picture before (a "not coded" one of MPEG-4, for example);
 # but in AV1 a few bytes show a picture that was sent before.
 _LEAST_PACKET, _SHORT_CODECS = 8, {"libdav1d", "libaom-av1", "av1"}
-# More packets for each frame than this are not one frame each (fields, for example).
-_PACKETS_A_FRAME = 1.6
-# Share of a step within which two frames have the same time.
-_SAME_TIME = 0.3
-#: A leap by more than this is no time that passed between two frames.
-_LEAP_S = 10 * 86400.0
-
+_PACKETS_A_FRAME = 1.6  # of more, packets are not one frame each (but fields, for example)
+_SAME_TIME = 0.3  # share of a step within which two frames have the same time
+_LEAP_S = 10 * 86400.0  # a longer leap is no time that passed between two frames
 _INCOMPLETE = "its data are incomplete"
-_DEPENDENT = "it depends on a damaged frame"
-_NOWHERE = "the file holds no picture for its time"
 
 # Codecs in which any bytes make a picture, or nearly any.
 _WITHOUT_CHECKS = frozenset(
@@ -184,10 +177,7 @@ class Numbering:
         self._spoilt = False
         self._missing_s: list[float] = []
         # Numbers of frames without a packet, with a damaged stamp, without a picture, at one time.
-        self._gaps: list[int] = []
-        self._strays: list[int] = []
-        self._losses: list[int] = []
-        self._doubles: list[int] = []
+        self._gaps, self._strays, self._losses, self._doubles = (list[int]() for _ in range(4))
 
     def begin(self, entry: Entry) -> None:
         """Begin at a key frame amid the video."""
@@ -244,7 +234,8 @@ class Numbering:
             stamps = times.stamps[first : np.searchsorted(times.stamps, stamp_s)].tolist()
         if stamps and not self._is_damaged:
             raise Damaged
-        reason, pace = _DEPENDENT if stamps else _NOWHERE, times.pace
+        pace, reason = times.pace, "the file holds no picture for its time"
+        reason = "it depends on a damaged frame" if stamps else reason
         until_s = stamps[-1] + (pace.step_s or 0) if stamps and math.isinf(stamp_s) else stamp_s
         if pace.step_s and pace.gives_numbers and math.isfinite(until_s):
             count = round((until_s - last_s) / pace.step_s) - 1 - self._unstamped
@@ -263,15 +254,13 @@ class Numbering:
         counted = is_whole and 0 < header.announced <= self.number
         if self._gaps and self._gaps[0] < self.shown[0]:
             count, first = len(self._gaps), self._gaps[0]
-            notes.append(
-                f"{plural(count, 'frame')} {is_or_are(count)} missing from the file, the first is "
-                f"frame {first}; those behind keep their numbers and times"
-            )
+            text = f"{plural(count, 'frame')} {is_or_are(count)} missing from the file"
+            kept = "those behind keep their numbers and times"
+            notes.append(f"{text}, the first is frame {first}; {kept}")
         if pace.missing and not pace.gives_numbers:
-            notes.append(
-                f"timestamps leave out {pace.missing} frames, more than there are: numbers count "
-                "the frames that are there, times are those of the file"
-            )
+            text = f"timestamps leave out {pace.missing} frames, more than there are"
+            kept = "numbers count the frames that are there, times are those of the file"
+            notes.append(f"{text}: {kept}")
         if self._strays:
             count, first = len(self._strays), self._strays[0]
             which = f"{plural(count, 'timestamp')} {is_or_are(count)} damaged"

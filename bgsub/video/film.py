@@ -22,7 +22,6 @@ from bgsub.video.frames import Frame
 from bgsub.video.selection import Picker
 
 logger = logging.getLogger(__name__)
-
 # Threads report an error only when frames behind the bad one have come out, up to as many as there
 # are threads and a few more: so many are held back.
 _LATE_ERRORS = 4
@@ -57,19 +56,16 @@ class VideoFileSource(FrameSource):
         self._native_size = (frame.width, frame.height)
         self._plan(self._native_size, *pyav.native(frame))
         self._maker = pyav.PictureMaker(self.layout)
-        self._is_selective = (
-            (options.selection.start is not None or options.selection.every is not None)
-            and header.step_s is not None
-            and not header.has_decoding_times
-        )
+        leaves_out = options.selection.start is not None or options.selection.every is not None
+        has_stamps = header.step_s is not None and not header.has_decoding_times
+        self._is_selective = leaves_out and has_stamps
         has_sums = header.codec == "ffv1" and damage.has_checksums(packet)
         self._is_sound = damage.has_checksums if has_sums else lambda _: True
         self.unseen_damage = damage.unseen_damage(self.codec, has_sums=has_sums)
         if header.skipped:
-            self._opening_warnings.append(
-                f"the recorder left out {plural(header.skipped, 'frame')}: numbers count the "
-                "frames that are there, times are those of the recording"
-            )
+            text = "numbers count the frames that are there, times are those of the recording"
+            left_out = f"the recorder left out {plural(header.skipped, 'frame')}"
+            self._opening_warnings.append(f"{left_out}: {text}")
         if self.unseen_damage == "cannot be seen":
             text = f"{self.codec} without checksums: damage to single pictures cannot be seen"
             self._opening_warnings.append(text)
@@ -141,11 +137,7 @@ class VideoFileSource(FrameSource):
         if self._plan_of_packets is None:
             with self.opened() as (container, stream):
                 index = film_index.index_packets(
-                    container,
-                    stream,
-                    step_s=header.step_s,
-                    until=Picker(selection),
-                    is_sound=self._is_sound,
+                    container, stream, header.step_s, Picker(selection), self._is_sound
                 )
             if isinstance(index, str):
                 raise film_index.Unexpected(index)

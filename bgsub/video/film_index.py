@@ -30,11 +30,9 @@ from bgsub.video.selection import Picker, Selection
 
 _DURATION_TAG = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 _MAX_RATE = 1000  # what files say beyond it is the resolution of their clock
-
 #: Formats with a duration of their own; of others FFmpeg works it out from what is there.
 _ANNOUNCING = {"matroska,webm", "flv", "asf", "gxf", "rm", "nut", "wtv", "ogg"}
-#: Those of them whose duration is the time at which the last frame begins.
-_TO_THE_LAST_FRAME = {"nut", "wtv"}
+_TO_THE_LAST_FRAME = {"nut", "wtv"}  # whose duration is the time at which the last frame begins
 _REORDERED = {"h264", "hevc", "mpeg4", "mpeg1video", "mpeg2video"}
 
 #: Formats of single pictures one after the other, in which nothing tells that some are missing.
@@ -51,16 +49,10 @@ _WITHOUT_STAMPS = (WITHOUT_NUMBERS - {"m4v"}) | {
 # Timestamps are rounded; beyond this share of a step they are not those of a constant rate, and so
 # many of the frames must follow each other at once.
 _TOLERANCE, _STEADY_SHARE = 0.2, 0.7
-#: A step back in time by more than this is a new beginning of the clock, not a jittered timestamp.
-RESTART_S = 1.0
-#: A frame that comes later than so many steps leaves a gap.
-GAP_STEPS = 1.5
-
-_REFERENCES = 16
-"""Frames that a decoder keeps at most: those shown before a key frame may refer to them."""
-
-_MARGIN, _MARGIN_S = 64, 5.0
-"""Frames and seconds behind the end of what is selected in which decoders may look."""
+RESTART_S = 1.0  # a longer step back is a new beginning of the clock, not a jittered timestamp
+GAP_STEPS = 1.5  # a frame that comes later than so many steps leaves a gap
+_REFERENCES = 16  # frames kept by a decoder at most: what is shown before a key frame may need them
+_MARGIN, _MARGIN_S = 64, 5.0  # frames and seconds behind a selection at which decoders may look
 _DAY_S = 86400.0
 
 
@@ -252,13 +244,9 @@ class FilmIndex:
         if place <= 0:
             return None
         key = int(self.keys[place])
-        return Entry(
-            number=key + 1,
-            stamp_s=float(self.stamps_s[key]),
-            origin_s=float(self.stamps_s[0]),
-            packets=int(np.flatnonzero(self.ranks == key)[0]),
-            sound=int(self.keys[last]) + 1,
-        )
+        stamp_s, origin_s = float(self.stamps_s[key]), float(self.stamps_s[0])
+        packets, sound = int(np.flatnonzero(self.ranks == key)[0]), int(self.keys[last]) + 1
+        return Entry(key + 1, stamp_s, origin_s, packets, sound)
 
     def place(self, number: int, *, from_its_key: bool = False) -> Place:
         """Return where a frame is found, decoded from the second key frame before it on.
@@ -267,12 +255,9 @@ class FilmIndex:
         """
         keys = int(np.searchsorted(self.keys, number - 1, side="right"))
         place = keys - (1 if from_its_key else 2)
-        return Place(
-            number=number,
-            time_s=float(self.times[number - 1]),
-            stamp_s=float(self.stamps_s[number - 1]),
-            key_s=None if place <= 0 else float(self.stamps_s[self.keys[place]]),
-        )
+        time_s, stamp_s = float(self.times[number - 1]), float(self.stamps_s[number - 1])
+        key_s = None if place <= 0 else float(self.stamps_s[self.keys[place]])
+        return Place(number, time_s, stamp_s, key_s)
 
     def needed(self, is_wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which packets, in the file's order, are to be decoded for wanted frames."""
@@ -291,7 +276,6 @@ class FilmIndex:
 def index_packets(
     container: InputContainer,
     stream: VideoStream,
-    *,
     step_s: float | None = None,
     until: Picker | None = None,
     is_sound: Callable[[bytes], bool] = lambda _: True,
@@ -331,14 +315,9 @@ def index_packets(
         return "it is damaged"
     in_file = np.array(stamps)
     order = np.argsort(in_file, kind="stable")
-    index = FilmIndex(
-        in_file[order],
-        base,
-        np.argsort(order, kind="stable"),
-        np.array(keys, dtype=np.bool_),
-        stream.codec_context.codec.intra_only or codec == "ffv1",
-        is_partial,
-    )
+    ranks, is_key = np.argsort(order, kind="stable"), np.array(keys, dtype=np.bool_)
+    stands_alone = stream.codec_context.codec.intra_only or codec == "ffv1"
+    index = FilmIndex(in_file[order], base, ranks, is_key, stands_alone, is_partial)
     return _doubt(index, step_s) or index
 
 

@@ -20,10 +20,7 @@ LayoutKind = Literal["gray", "yuv420", "bgr"]
 Matrix = Literal["bt601", "bt709"]
 
 # Red and blue weights of the luma of each standard; everything else follows from these two.
-_LUMA_WEIGHTS: dict[str, tuple[float, float]] = {
-    "bt601": (0.299, 0.114),
-    "bt709": (0.2126, 0.0722),
-}
+_LUMA_WEIGHTS = {"bt601": (0.299, 0.114), "bt709": (0.2126, 0.0722)}
 
 
 @cache

@@ -23,6 +23,7 @@ _MAX_SCALE = 16
 # Limited range to full range as scale and shift: exactly what a table of rounded values gives, at
 # less than half the time of a lookup. The last term of the chroma keeps its level 16, which comes
 # to 0.5, from being rounded as the processor pleases.
+Expansion = tuple[float, float]
 _LUMA_RANGE = (255 / 219, -16 * 255 / 219)
 _CHROMA_RANGE = (255 / 224, 128 - 128 * 255 / 224 + 1e-3)
 
@@ -162,12 +163,7 @@ class Geometry:
         return vector
 
     def _place(
-        self,
-        plane: Bytes,
-        target: Bytes,
-        expansion: tuple[float, float] | None = None,
-        *,
-        halve: bool = False,
+        self, plane: Bytes, target: Bytes, expand: Expansion | None = None, *, halve: bool = False
     ) -> None:
         region = self.region
         x, y, width, height = region.x, region.y, region.width, region.height
@@ -175,8 +171,8 @@ class Geometry:
             x, y, width, height = x // 2, y // 2, (width + 1) // 2, (height + 1) // 2
         part = self.orientation.apply(plane)[y : y + height, x : x + width]
         resizes = part.shape != target.shape
-        if expansion is not None:
-            part = _expand(part, expansion, None if resizes else target)
+        if expand is not None:
+            part = _expand(part, expand, None if resizes else target)
         elif not resizes:
             target[...] = part
         if resizes:
@@ -185,7 +181,7 @@ class Geometry:
             cv2.resize(part, target.shape[1::-1], dst=target, interpolation=how)
 
 
-def _expand(plane: Bytes, expansion: tuple[float, float], out: Bytes | None = None) -> Bytes:
+def _expand(plane: Bytes, expansion: Expansion, out: Bytes | None = None) -> Bytes:
     """Expand a plane to full range, rounded and clipped, in a single pass over the pixels."""
     scale, shift = expansion
     return cv2.addWeighted(plane, scale, plane, 0, shift, dst=out).astype(np.uint8, copy=False)
@@ -204,12 +200,8 @@ class MaskImage(NamedTuple):
     @classmethod
     def read(cls, given: str | os.PathLike[str] | NDArray[Any], what: str) -> MaskImage:
         """Read a file, InputError if it is none, or take an array of uint8, uint16 or bool."""
-        image: NDArray[Any]
-        image, name = (
-            (given, what)
-            if isinstance(given, np.ndarray)
-            else (read_image(given), Path(given).name)
-        )
+        image: NDArray[Any] = given if isinstance(given, np.ndarray) else read_image(given)
+        name = what if isinstance(given, np.ndarray) else Path(given).name
         if image.dtype == np.bool_:
             image = image.astype(np.uint8) * np.uint8(255)
         elif image.dtype == np.uint16:

@@ -45,8 +45,7 @@ _TEXTS = {"adf", "bin", "idf", "xbin"}
 #: Formats of single files and of pipes, none of which names other files.
 READ = ",".join(sorted(av.formats_available - _LISTS - _DEVICES - _TEXTS))
 
-#: Codecs with packets that are not to be seen.
-HIDDEN_PACKETS = frozenset({"vp8", "vp9", "libvpx", "libvpx-vp9"})
+HIDDEN_PACKETS = {"vp8", "vp9", "libvpx", "libvpx-vp9"}  # codecs with packets not to be seen
 # Decoders that on several threads of slices keep to themselves what is wrong with one.
 _QUIET_SLICES = {"mpeg1video", "mpeg2video"}
 
@@ -65,13 +64,9 @@ def open_input(path: str | os.PathLike[str]) -> Iterator[InputContainer]:
     av.FFmpegError or ValueError if FFmpeg refuses it: ArgumentError for a list of other files.
     """
     # The prefix keeps names such as "12:30.mp4" from being taken for a network protocol.
-    container: InputContainer = av.open(
-        f"file:{os.fspath(path)}",
-        mode="r",
-        container_options={"format_whitelist": READ, "protocol_whitelist": "file"},
-        **_LENIENT,
-    )
-    with container:
+    address = f"file:{os.fspath(path)}"
+    options = {"format_whitelist": READ, "protocol_whitelist": "file"}
+    with av.open(address, mode="r", container_options=options, **_LENIENT) as container:
         try:
             yield container
         finally:

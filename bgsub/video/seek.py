@@ -19,7 +19,6 @@ from bgsub.video.frames import Frame
 from bgsub.video.selection import sample_rows
 
 _CHECKED = 48  # frames at the beginning that are decoded to see whether an index is right
-
 _FEW = 20  # key frames below which they say too little of a film, and all of it is decoded
 
 

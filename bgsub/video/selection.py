@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Timestamps are rounded to their file's time base; a frame this much early is still on time.
-_TIME_TOLERANCE = 1e-6
-
+_TIME_TOLERANCE = 1e-6  # of timestamps, which are rounded: a frame this much early is on time
 _FRAME = re.compile(r"(\d+)f?")
 _SECONDS = re.compile(r"(\d+\.?\d*|\.\d+)([smh])")
 _UNITS = {"s": 1, "m": 60, "h": 3600}

@@ -64,16 +64,12 @@ _BT709, _SMPTE170M = 1, 6
 
 _CHUNK_BYTES = 4 << 20
 _AXES = ("frame", "y", "x", "channel")
-
 _QUEUE_FRAMES = 8
-# The rate of frames whose rate nobody knows, as image sequences are commonly played.
-_DEFAULT_RATE = Fraction(25)
+_DEFAULT_RATE = Fraction(25)  # where nobody knows it, as image sequences are commonly played
 # MP4 has 32 bits for the time from one frame to the next: 20 hours and more. A step beyond that is
 # no time of a recording but a damaged timestamp.
 _LONGEST_STEP = 2**31 - 1
-
-# One frame takes milliseconds; only a file system that has stopped answering takes this long.
-_PATIENCE_S = 30.0
+_PATIENCE_S = 30.0  # a frame takes milliseconds, but where a file system has stopped answering
 
 
 def open_container(path: Path, kind: VideoKind, *, title: str = "") -> OutputContainer:

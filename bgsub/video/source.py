@@ -35,9 +35,7 @@ _VIDEOS = {
     *(".mp4", ".avi", ".mkv", ".mov", ".m4v", ".mpg", ".mpeg", ".ts", ".mts", ".webm", ".wmv"),
     *(".flv", ".y4m", ".gif", ".npy", ".npz", ".zarr"),
 }
-_PLOTS = {"background.png", "errors.png", "spectrum.png"}
-"""Pictures that bgsub writes beside run.json: no frames."""
-
+_PLOTS = {"background.png", "errors.png", "spectrum.png"}  # beside run.json: no frames
 _PRINTF = re.compile(r"%\d*d")
 
 

@@ -54,8 +54,7 @@ class MethodInfo:
     cost: str
     estimator: str  # its module in this package and its class
     takes: tuple[str, ...] = ()  # parameters of the estimator that are attributes of `Settings` too
-    memory_bytes: Callable[[int, int, int], int] = _row_bytes
-    """(n, p, k) to the bytes that a fit needs besides an 8-bit X."""
+    memory_bytes: Callable[[int, int, int], int] = _row_bytes  # of n, p, k, besides an 8-bit X
     needs_pixels: bool = False  # False if `fit_gram` suffices
     nested: bool = False  # whether a fit with more components begins with those of a fit with fewer
 
@@ -160,8 +159,6 @@ _ALL = (
     ),
 )
 
+# Methods by name, TRPCA first, that a comparison and a run can have.
 COMPARED = {method.name: method for method in _ALL}
-"""Every method that a comparison can have, by its name, TRPCA first."""
-
 METHODS = {name: method for name, method in COMPARED.items() if name != "online"}
-"""Every method that a run can have."""

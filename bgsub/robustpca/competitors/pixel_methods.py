@@ -23,9 +23,7 @@ from bgsub.robustpca.competitors.row_methods import PCA
 from bgsub.robustpca.gram import ArrayColumns, ColumnReader, as_columns
 from bgsub.robustpca.spaces import Fit, Floats, peak_signs, slices
 
-Progress = Callable[[int, float], None]
-"""Called with the iterations done and the residual."""
-
+Progress = Callable[[int, float], None]  # called with the iterations done and the residual
 _BLOCK_ELEMENTS = 1 << 19
 _RELAXATION = 1.6
 # The penalty follows the residuals, by the second factor, until they are within the first one of
@@ -43,8 +41,7 @@ _SCALE_FACTOR = 2.5
 _LEAST_SCALE = 0.1
 # Geman and McClure's function is convex up to σ/√3: where it starts, nothing is an outlier.
 _CONVEX = float(np.sqrt(3.0))
-# Damping of the normal equations, relative to their mean diagonal.
-_RIDGE = 1e-6
+_RIDGE = 1e-6  # damping of the normal equations, relative to their mean diagonal
 
 
 def _column_blocks(n: int, p: int) -> Iterator[slice]:

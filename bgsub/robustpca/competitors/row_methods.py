@@ -71,11 +71,6 @@ class Coordinates:
         return replace(fit, weights=weights, basis=self.lift(fit.basis))
 
 
-def distances(points: Floats, center: Floats, axes: Floats) -> Floats:
-    """Distance of every point from the subspace through a centre along orthonormal axes."""
-    return np.asarray(np.sqrt(spaces.residuals(points, center, axes.T)))
-
-
 def coordinates(space: Space) -> Coordinates:
     """Coordinates of the rows; O(n³/3) operations from a Gram matrix, a copy of X for n > p."""
     n = space.n_samples
@@ -176,8 +171,7 @@ class PCA(RowMethod):
         everything = np.ones(space.n_samples, dtype=bool)
         fit = space.principal(everything, self.n_components)
         fit = principal_axes(fit, space.squared_norms)
-        self.n_iter_ = 1
-        self.converged_ = True
+        self.n_iter_, self.converged_ = 1, True
         self._set_outlier_scores(fit, rounding_level(space))
         return [fit]
 
@@ -218,11 +212,10 @@ class HRPCA(RowMethod):
         removals = 2 * (n - t) if self.max_removals is None else self.max_removals
         removals = max(min(removals, n - self.n_components - 1), 0)
         removed, self.robust_variance_, self.n_removed_ = self._remove(M, t, removals)
-        self.n_iter_ = removals
-        self.converged_ = True
+        self.n_iter_, self.converged_ = removals, True
         axes = points.principal(M[~removed], self.n_components)
-        support = smallest(distances(points.points, center, axes), t)
-        return points.fit_of(center, axes, support)
+        distances = np.sqrt(spaces.residuals(points.points, center, axes.T))
+        return points.fit_of(center, axes, smallest(distances, t))
 
     def _remove(self, M: Floats, t: int, removals: int) -> tuple[Flags, float, int]:
         """Remove rows one by one; returns those removed at the best step, V̄ and their number."""

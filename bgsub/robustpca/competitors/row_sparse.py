@@ -12,22 +12,16 @@ import numpy as np
 import scipy.linalg
 
 from bgsub.errors import ConvergenceWarning
-from bgsub.robustpca.competitors.row_methods import (
-    Coordinates,
-    RowMethod,
-    distances,
-    spatial_median,
-)
+from bgsub.robustpca.competitors.row_methods import Coordinates, RowMethod, spatial_median
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.descent import smallest
-from bgsub.robustpca.spaces import Fit, Floats
+from bgsub.robustpca.spaces import Fit, Floats, residuals
 
 # λ falls by this factor along the path, each solution being the start for the next.
 _PATH_FACTOR = 0.7
 _PATH_TOL = 1e-2
 _PATH_ITERATIONS = 20
-# Axes beyond k that are iterated along: the iteration converges with their gap.
-_OVERSAMPLING = 8
+_OVERSAMPLING = 8  # axes beyond k that are iterated along: the iteration converges with their gap
 _RELAXATION = 1.6
 # The search goes over s = λ/(λ_max − λ): largest value, factors between the first and last ones.
 _SEARCH_RANGE = 64.0
@@ -35,9 +29,7 @@ _SEARCH_FACTOR = 4.0
 _SEARCH_WIDTH = 1.1
 _SEARCH_TOL = 1e-3
 _RANK_TOLERANCE = 1e-12
-# The penalty is balanced this often, and no more after so many iterations at one λ.
-_BALANCE_EVERY = 10
-_BALANCE_UNTIL = 200
+_BALANCE_EVERY, _BALANCE_UNTIL = 10, 200  # iterations at one λ; then the penalty stays as it is
 
 
 @dataclass(eq=False, repr=False)
@@ -126,7 +118,7 @@ class _Path:
     n_iter: int = 0
 
     def __post_init__(self) -> None:
-        self.distances = distances(self.points, self.center, self.leading)
+        self.distances = np.sqrt(residuals(self.points, self.center, self.leading.T))
 
     @property
     def leading(self) -> Floats:
@@ -149,7 +141,7 @@ class _Path:
             basis = scipy.linalg.qr(both, mode="economic", check_finite=False)[0]
             turn = scipy.linalg.svd(rows @ basis, full_matrices=False, check_finite=False)[2]
             self.axes = basis @ turn[: self.axes.shape[1]].T
-            self.distances = distances(self.points, self.center, self.leading)
+            self.distances = np.sqrt(residuals(self.points, self.center, self.leading.T))
             self.n_iter += 1
             change = float(np.abs(np.minimum(self.distances, half) - before).max())
             residual = change / max(half, self.resolution)
