@@ -18,46 +18,34 @@ from bgsub.video.frames import Bytes, in_grey
 Doubles = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
-Each = Callable[..., Iterable[Any]]
-"""`map`, or what does the same in threads."""
-
+Each = Callable[..., Iterable[Any]]  # `map`, or what does the same in threads
 COARSEST = 24  # pixels of the shorter side of the smallest picture of a pyramid, at least
-_KINDS = 4
-"""Numbers that say how a frame lies: right, down, grown and turned."""
-
+_KINDS = 4  # numbers that say how a frame lies: right, down, grown and turned
+# Most steps on one level of a pyramid, and the step in its pixels that ends them.
 _ROUNDS, _ENOUGH = 15, 0.03
-"""Most steps on one level of a pyramid, and the step in its pixels that ends them."""
-
 _LONGEST_STEP = 1.5
 _LEAST_SCALE = 0.1
+# Share of the mean of all slopes that is added to each: in a direction that is not seen, nothing
+# moves.
 _STEADY = 1e-3
-"""Share of the mean of all slopes that is added to each: in a direction that is not seen, nothing
-moves."""
-
+# Quantile of what differs that noise decides, as objects may cover more than half of a picture, and
+# what it is of normal noise.
 _CALM, _OF_NORMAL = 0.3, 0.385
-"""Quantile of what differs that noise decides, as objects may cover more than half of a picture,
-and what it is of normal noise."""
-
+# Share of the shorter side by which frames may lie apart; what is further is another view.
 _FURTHEST = 1 / 6
-"""Share of the shorter side by which frames may lie apart; what is further is another view."""
-
+# Contrasts by which pixels typically differ where a frame has not been found; of two that show
+# nothing in common it is .95.
 _LOST = 0.5
-"""Contrasts by which pixels typically differ where a frame has not been found; of two that show
-nothing in common it is .95."""
-
+# Shifts of the smallest pictures from which a frame is looked for that has not been found: who
+# stands before most of a picture, or another light, hides where it correlates most.
 _AROUND = 2.0 * np.array([(x, y) for y in (-1, 0, 1) for x in (-1, 0, 1) if x or y])
-"""Shifts of the smallest pictures from which a frame is looked for that has not been found: who
-stands before most of a picture, or another light, hides where it correlates most."""
-
+# Contrasts by which calm pixels differ in a frame that shows nothing of a place, at least; .54 by
+# chance, and .37 to .5 after the motion that suits chance best.
 _STRANGE = 1 / 3
-"""Contrasts by which calm pixels differ in a frame that shows nothing of a place, at least; .54 by
-chance, and .37 to .5 after the motion that suits chance best."""
-
+# Standard errors of their mean by which blocks must say the same: what moves by itself fills a few
+# of them. A block is as large as what texture is measured in, so that small pictures, too, have as
+# many as a mean is told from chance with.
 _CLEARLY = 3.0
-"""Standard errors of their mean by which blocks must say the same: what moves by itself fills a few
-of them. A block is as large as what texture is measured in, so that small pictures, too, have as
-many as a mean is told from chance with."""
-
 _FAINT = 3.0  # grey levels of texture that count for half: noise has less
 
 
@@ -214,8 +202,7 @@ class _Level:
         weighted = slopes * weights.reshape(-1)
         squares = (weighted @ slopes.T).astype(np.float64)
         ahead = (weighted @ difference.reshape(-1)).astype(np.float64)
-        steady = max(_STEADY * squares.trace() / by.size, sys.float_info.min)
-        squares.flat[:: by.size + 1] += steady
+        squares.flat[:: by.size + 1] += max(_STEADY * squares.trace() / by.size, sys.float_info.min)
         step = np.linalg.solve(squares, ahead)
         return np.asarray(step / max(1.0, *(abs(one) / _LONGEST_STEP for one in step.tolist())))
 
@@ -289,17 +276,15 @@ def _nearest(place: Singles, frame: Singles) -> Doubles:
     return np.array([right - reach, down - reach], np.float64)
 
 
+# Pixels of the shrunken pictures' longer side: a tenth of one is a part of a pixel at 640×360.
 _SIDE = 160
-"""Pixels of the shrunken pictures' longer side: a tenth of one is a part of a pixel at 640×360."""
-
+# Pixels beyond which a frame is displaced, and the share of the frames from which a camera shakes:
+# fewer are errors.
 _SHAKE_PX, _SHAKE_SHARE = 0.5, 0.1
-"""Pixels beyond which a frame is displaced, and the share of the frames from which a camera shakes:
-fewer are errors."""
-
 _LOOKS = 16  # frames of a sample from which one sees whether a camera shakes
+# Pixels by which a frame may lie beside full pixels, and be moved by these, which blurs nothing:
+# less than what it is found to.
 _PART = 1 / 8
-"""Pixels by which a frame may lie beside full pixels, and be moved by these, which blurs nothing:
-less than what it is found to."""
 
 
 def find_registration(pictures: Bytes, each: Each = map) -> Registration | None:

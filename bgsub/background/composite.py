@@ -18,14 +18,11 @@ from bgsub.video.frames import Bytes, in_grey
 
 Flags = NDArray[np.bool_]
 
-ENOUGH = 3
-"""Frames that must show a place for their median to be believed."""
-
+ENOUGH = 3  # frames that must show a place for their median to be believed
+# Grey levels up to which a frame shows the colour of a plate, and the share that ought to.
 _LIKE, _COMMON = 20, 1 / 4
-"""Grey levels up to which a frame shows the colour of a plate, and the share that ought to."""
-
+# Rows that are worked on at a time, and the level of what is hidden, which sorts last.
 _ROWS, _HIDDEN = 64, 255
-"""Rows that are worked on at a time, and the level of what is hidden, which sorts last."""
 
 
 def put_median(plate: Bytes, frames: Bytes, shown: Flags, least: int = ENOUGH) -> None:
@@ -143,8 +140,7 @@ def plates_of(
     for state, learned in enumerate(scene.background.states):
         here = states == state
         members = pictures if here.all() else pictures[here]  # mostly one state: no copy
-        size = scene.shape[::-1]
-        usual = cv2.resize(learned.colors[0], size, interpolation=cv2.INTER_CUBIC)
+        usual = cv2.resize(learned.colors[0], scene.shape[::-1], interpolation=cv2.INTER_CUBIC)
         picture = np.asarray(usual, np.uint8)
         picture = in_grey(picture) if pictures.ndim == 3 else picture
         free = shown if here.all() else shown[here]

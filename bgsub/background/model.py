@@ -61,12 +61,11 @@ _HEADER = Facts(
 )
 
 _SAVED_VALUES = ("threshold", "error_location", "error_scale", "cutoff", "geometry", "facts")
-_SAVED_ARRAYS = {
+_SAVED_ARRAYS = {  # what a file keeps of the fields, as JSON and as arrays of some kinds of numbers
     **dict.fromkeys(("center", "components", "noise"), "f"),
     "support": "b",
     "frame_numbers": "iu",
 }
-"""What a file keeps of the fields, as JSON and as arrays of some kinds of numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,8 +236,7 @@ class BackgroundModel:
             message = f"{path}: there is no such model; `bgsub run` writes one as model.npz"
             raise InputError(message) from error
         except OSError as error:
-            message = f"{path}: the model cannot be read ({error.strerror})"
-            raise InputError(message) from error
+            raise InputError(f"{path}: the model cannot be read ({error.strerror})") from error
         except _FOREIGN as error:
             raise _not_a_model(path) from error
 

@@ -53,8 +53,7 @@ class PlaneSums:
     def result(self) -> tuple[Singles, Singles]:
         """Return centre (size,) and components (k, size)."""
         if self._first is None:
-            message = "no frame was added"
-            raise ValueError(message)
+            raise ValueError("no frame was added")
         self._sums[0] += self._first
         return self._sums[0], self._sums[1:]
 

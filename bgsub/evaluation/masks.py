@@ -38,9 +38,8 @@ _COUNTS_FROM_0 = re.compile(r"(?:b|hand_segmented_)[0-9]{5}", re.IGNORECASE)
 
 _FOLDER = "groundtruth"
 
+# What the grey levels of ground truth mean.
 _LEVELS = {0: BACKGROUND, 50: BACKGROUND, 85: UNSCORED, 170: UNSCORED, 255: FOREGROUND}
-"""What the grey levels of ground truth mean."""
-
 _UNKNOWN = 255
 _TABLE = np.full(256, _UNKNOWN, dtype=np.uint8)
 _TABLE[list(_LEVELS)] = list(_LEVELS.values())
@@ -90,8 +89,7 @@ class GreyImages:
 class GreyVideo:
     """The luma of a video or an array; its frames are decoded from the beginning each time."""
 
-    numbers = None
-    """A video has no names."""
+    numbers = None  # a video has no names
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -160,8 +158,7 @@ def to_grey(image: Image) -> Image:
 
 def to_8_bit(image: Image) -> NDArray[np.uint8]:
     """Return a picture with 8 bits, the upper ones of 16."""
-    levels = image >> 8 if image.dtype == np.uint16 else image
-    return np.asarray(levels, dtype=np.uint8)
+    return np.asarray(image >> 8 if image.dtype == np.uint16 else image, dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False)

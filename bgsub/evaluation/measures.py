@@ -72,8 +72,8 @@ class Counts(NamedTuple):
         return {name: part / whole if whole else None for name, (part, whole) in ratios.items()}
 
 
+# The names of the measures, in the order in which they are printed.
 MEASURES = tuple(Counts().measures())
-"""The names of the measures, in the order in which they are printed."""
 
 
 def mean(values: Iterable[float | None]) -> float | None:

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+# Frames with a score above this are outliers: one clean frame in a thousand, by either score.
 DEFAULT_CUTOFF = 12.0
-"""Frames with a score above this are outliers: one clean frame in a thousand, by either score."""
-
 DEFAULT_RATE = 1e-3
 
 _PAIRS = ((0.25, 0.75), (0.5, 0.75))
@@ -35,8 +34,8 @@ def _gumbel(probability: float) -> float:
     return -math.log(-math.log(probability))
 
 
+# Gumbel's scales from the median to the default cut-off.
 _SPAN = _gumbel(1.0 - DEFAULT_RATE) - _gumbel(0.5)
-"""Gumbel's scales from the median to the default cut-off."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +67,8 @@ def cutoff_for(rate: float) -> float:
     return DEFAULT_CUTOFF * (quantile - _gumbel(0.5)) / _SPAN
 
 
+# Smallest standard deviation of √r that means anything, as a share of its location.
 NOISE_VARIATION = 0.05
-"""Smallest standard deviation of √r that means anything, as a share of its location."""
-
 # Rounding to 8 bits alone gives every pixel this variance, in grey levels².
 _ROUNDING_VARIANCE = 1.0 / 12.0
 
@@ -80,8 +78,7 @@ def score_scale(location: float, scale: float, pixels: int) -> float:
 
     At least `NOISE_VARIATION` of the location, and of what 8 bits leave without any noise.
     """
-    least = NOISE_VARIATION * max(location, math.sqrt(pixels * _ROUNDING_VARIANCE))
-    return max(scale, least)
+    return max(scale, NOISE_VARIATION * max(location, math.sqrt(pixels * _ROUNDING_VARIANCE)))
 
 
 def frame_scores(

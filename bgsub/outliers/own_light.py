@@ -261,8 +261,7 @@ class _Light:
         gain = cv2.resize(self.gain, (width, height))
         around = cv2.copyMakeBorder(gain, half, half, half, half, cv2.BORDER_REPLICATE)
         for down, right in product((0, half, 2 * half), repeat=2):
-            there = around[down : down + height, right : right + width]
-            yield self.picture - there * self.ground
+            yield self.picture - around[down : down + height, right : right + width] * self.ground
 
 
 def _is_shadow(

@@ -90,8 +90,7 @@ def _errors_of_own_centre(gram: Floats, projected: Floats, length: int) -> Float
     kept = np.arange(len(gram) - length, len(gram))
     count = math.ceil(_TRIMMED_SHARE * length)
     for _ in range(_MAX_STEPS):
-        residuals = _residuals(gram, projected, kept)
-        order = np.argsort(residuals[-length:], kind="stable")[:count]
+        order = np.argsort(_residuals(gram, projected, kept)[-length:], kind="stable")[:count]
         best = np.sort(order) + len(gram) - length
         if np.array_equal(best, kept):
             break

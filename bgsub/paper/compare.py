@@ -209,8 +209,8 @@ class FitOutcome:
     converged: bool
     notes: list[str]  # warnings
     fitted: dict[int, FittedFrames]  # by number of components
+    # Of the frames that were asked for, with k components, in grey levels, shape (rows, p).
     backgrounds: Floats
-    """Of the frames that were asked for, with k components, in grey levels, shape (rows, p)."""
 
 
 def fit_task(
@@ -367,8 +367,7 @@ def _serve(connection: Connection, frames: FrameFile) -> None:
             connection.recv_bytes_into(row)
         gram = Gram(values, np.zeros(0), X.shape[1])
         while True:
-            task = connection.recv()
-            connection.send(_attempt(task, X, gram, connection))
+            connection.send(_attempt(connection.recv(), X, gram, connection))
 
 
 def _end_with_parent() -> None:
@@ -391,9 +390,8 @@ def _attempt(task: FitTask, X: Any, gram: Gram, connection: Connection) -> FitOu
         return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
 
 
+# What a process takes before any frame: Python and its libraries; tests set it to 0.
 PROGRAM_BYTES = 104_000_000
-"""What a process takes before any frame: Python and its libraries; tests set it to 0."""
-
 _SHARED_FIT = "one fit serves every k"
 
 
@@ -473,8 +471,7 @@ def _chosen_rows(options: CompareOptions, frames: FrameFile, gram: Gram) -> tupl
             )
         return tuple(index[number] for number in options.frames)
     quick = TRPCA(min(options.ks), n_init=1, random_state=options.run.seed)
-    errors = quick.fit_gram(gram).errors_
-    order = np.argsort(errors, kind="stable")
+    order = np.argsort(quick.fit_gram(gram).errors_, kind="stable")
     return tuple(dict.fromkeys([int(order[order.size // 2]), int(order[-1])]))
 
 

@@ -228,6 +228,10 @@ class Variant:
         return METHODS[self.method].make(settings)
 
 
+# Every row-outlier method with true t and with ⌈n/2⌉, and PCA. For OPRPCA "true" and "half" mean λ
+# such that no more than n − t rows are outliers; "rank k" takes the least λ with which the low-rank
+# part has rank k. HRPCA removes 2(n − t) rows at most, "T = n" goes on until none can be removed,
+# as its paper has it; with t = ⌈n/2⌉ the two are the same.
 VARIANTS = (
     Variant("TRPCA", "trpca", "true"),
     Variant("TRPCA(.5)", "trpca", "half"),
@@ -242,12 +246,6 @@ VARIANTS = (
     Variant("HRPCA(.5)", "hrpca", "half"),
     Variant("PCA", "pca", ""),
 )
-"""Every row-outlier method with true t and with ⌈n/2⌉, and PCA.
-
-For OPRPCA "true" and "half" mean λ such that no more than n − t rows are outliers; "rank k" takes
-the least λ with which the low-rank part has rank k. HRPCA removes 2(n − t) rows at most, "T = n"
-goes on until none can be removed, as its paper has it; with t = ⌈n/2⌉ the two are the same.
-"""
 
 
 def judge(
@@ -271,8 +269,8 @@ def judge(
 _TRE_COLUMNS = ("share", "variant", "method", "t", "sets", "tre_mean", "tre_std", "seconds")
 DIGIT_COLUMNS = ("true", "outliers", "k", "n", *_TRE_COLUMNS, "converged")  # header of digits.csv
 SYNTHETIC_COLUMNS = ("data", "p", *_TRE_COLUMNS, "converged")  # header of synthetic.csv
+# Seed of the fits, observations, and which of them are true.
 DataSet = tuple[int, Floats, NDArray[np.bool_]]
-"""Seed of the fits, observations, and which of them are true."""
 
 
 def _fit_all(
@@ -392,8 +390,8 @@ class SyntheticData:
 
     X: Floats
     labels: NDArray[np.bool_]  # True for true observations, False for outliers
+    # Orthonormal basis (k, p) of the subspace, through 0, that true observations lie near.
     components: Floats
-    """Orthonormal basis (k, p) of the subspace, through 0, that true observations lie near."""
 
 
 def _draw(
@@ -431,12 +429,9 @@ def _draw(
     return SyntheticData(X[order], (np.arange(n_samples) < len(true))[order], U.T)
 
 
-data1 = partial(_draw, "cube")
-"""Outliers uniform on [0, 2]^p: far from 0, and all on one side."""
-
+data1 = partial(_draw, "cube")  # outliers uniform on [0, 2]^p: far from 0, and all on one side
+# Outliers of a random half-space; true rows, noise included, are scaled by 0.5.
 data2 = partial(_draw, "half-space")
-"""Outliers of a random half-space; true rows, noise included, are scaled by 0.5."""
-
 DATA = {"Data1": data1, "Data2": data2}
 
 

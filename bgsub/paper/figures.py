@@ -171,8 +171,7 @@ _TRE_FLOOR = 1e-5
 _SHIFT = 0.0016
 _LEGEND_TITLE = "solid: told the true t\ndashed: t = ⌈n/2⌉\ndotted: takes no t\n"
 
-Point = Mapping[str, Any]
-"""A row of synthetic.csv or digits.csv."""
+Point = Mapping[str, Any]  # a row of synthetic.csv or digits.csv
 
 
 def render_tre(
@@ -378,11 +377,10 @@ def _draw_line(
     axes.plot(list(seconds), list(seconds.values()), label=label, markersize=7, **look)
 
 
-TIMES_COLUMNS = (
+TIMES_COLUMNS = (  # header of times.csv. ``paper_2014_seconds`` are the paper's figures, not ours.
     *("column", "method", "k", "t", "seconds", "paper_2014_seconds", "iterations", "converged"),
     *("objective", "auc", "average_precision", "true_outliers_flagged", "note", "reason"),
 )
-"""Header of times.csv. ``paper_2014_seconds`` are the paper's figures, not ours."""
 
 _NOTES = {
     "trpca": "ten starts; the paper's seconds are of one",

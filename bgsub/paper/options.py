@@ -36,11 +36,10 @@ class Entry(Settings):
 
 
 _DEFAULT_METHODS = tuple(METHODS)
-COLUMNS = (
+COLUMNS = (  # header of compare.csv
     *("method", "k", "t", "seconds", "iterations", "converged", "objective"),
     *("auc", "average_precision", "true_outliers_flagged", "reason"),
 )
-"""Header of compare.csv."""
 
 
 _comparison = functools.partial(option, "Comparison")
@@ -191,12 +190,12 @@ class MethodRow:
     objective: float | None = None  # mean of the t smallest r_i, in grey levels²
     auc: float | None = None
     average_precision: float | None = None
+    # Share of the true outliers whose score exceeds the cut-off.
     true_outliers_flagged: float | None = None
-    """Share of the true outliers whose score exceeds the cut-off."""
     reason: str = ""  # why there is no result, or what the fit warned of
     errors: Floats | None = field(default=None, repr=False)  # r_i, shape (n,)
+    # Of the frames chosen, for the largest k.
     backgrounds: Floats | None = field(default=None, repr=False)
-    """Of the frames chosen, for the largest k."""
 
     @property
     def name(self) -> str:
@@ -220,8 +219,8 @@ class Comparison:
     labels: NDArray[np.int8] | None  # 1 for true outliers, 0 for ordinary frames, -1 unknown
     chosen: list[int]  # numbers of the frames with pictures
     pictures: list[Floats]
+    # Of these frames by the names of the rows, for the largest k.
     backgrounds: dict[str, list[Floats]]
-    """Of these frames by the names of the rows, for the largest k."""
     stages: dict[str, float]  # seconds of what was done once: ``decode`` and ``gram``
     facts: dict[str, Any]  # of the input, for a manifest
     warnings: list[str]
@@ -238,9 +237,8 @@ class Comparison:
 
 
 PAPER_KS = (1, 3, 5, 7, 9)  # numbers of components in Table 1
+# What the table calls methods that have another name here.
 PAPER_NAMES = {"outlier-pursuit": "lld", "robust-subspace": "rpca"}
-"""What the table calls methods that have another name here."""
-
 _SECONDS: dict[str, tuple[float | None, ...]] = {
     "trpca": (7, 99, 64, 114, 119),
     "trpca(.5)": (13, 61, 78, 62, 92),
@@ -252,11 +250,10 @@ _SECONDS: dict[str, tuple[float | None, ...]] = {
     "robust-subspace": (1078, 730, 3615, 4230, 4113),
     "pcp": (None, None, 875, None, None),
 }
-PAPER_TIMES = {
+PAPER_TIMES = {  # its seconds by k, by the names of entries of a comparison, in the paper's order
     name: {k: each for k, each in zip(PAPER_KS, seconds, strict=True) if each is not None}
     for name, seconds in _SECONDS.items()
 }
-"""Its seconds by k, by the names of entries of a comparison, in the paper's order."""
 
 
 OTHERS = "others"  # all other digits, in equal proportion

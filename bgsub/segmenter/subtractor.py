@@ -290,11 +290,9 @@ class Subtractor:
                 subtractor._shape = scene.shape + (() if subtractor._is_grey else (3,))
                 subtractor._model = MaskModel(scene, subtractor._options)
         except OSError as error:
-            message = f"{path}: cannot be read ({error.strerror or error})"
-            raise InputError(message) from error
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
         except (KeyError, ValueError, TypeError, ArrayFileError, cv2.error) as error:
-            message = f"{path}: is not a file that Subtractor.save wrote"
-            raise InputError(message) from error
+            raise InputError(f"{path}: is not a file that Subtractor.save wrote") from error
         return subtractor
 
     def _checked(self, image: NDArray[np.uint8]) -> Bytes:

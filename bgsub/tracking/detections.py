@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from bgsub.video.frames import Bytes, cut_out, in_grey
 
+# x and y of the upper left corner, width and height, in pixels.
 Box = tuple[float, float, float, float]
-"""x and y of the upper left corner, width and height, in pixels."""
-
 Sign = Literal["brighter", "darker", "mixed", ""]
 
 _BRIGHTER_FROM = 0.8  # share of pixels that differ one way, from which it is not called mixed
