@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.background.scene import Scene, Shown
+from bgsub.robustpca.spaces import Floats, Singles
 from bgsub.video.frames import Bytes
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 
 # Share of a component that is seen at least, for its coefficient to be told from what is seen.
 _SEEN = 0.05

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from bgsub.background.camera import Each, moved
 from bgsub.background.light import lit
 from bgsub.background.scene import Scene, Shown
+from bgsub.robustpca.spaces import Flags
 from bgsub.video.frames import Bytes, in_grey
-
-Flags = NDArray[np.bool_]
 
 ENOUGH = 3  # frames that must show a place for their median to be believed
 # Grey levels up to which a frame shows the colour of a plate, and the share that ought to.

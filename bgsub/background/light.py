@@ -9,10 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import median, quantile
+from bgsub.robustpca.spaces import Singles, median, quantile
 from bgsub.video.frames import Bytes
-
-Singles = NDArray[np.float32]
 
 # Width and height at which light is fitted: noise and small objects are averaged out.
 THUMBNAIL = (40, 30)

@@ -20,11 +20,9 @@ from bgsub.background.camera import (
     find_registration,
     registration_in,
 )
-from bgsub.background.light import THUMBNAIL, Light, Singles, find_states, fit_light, lit, thumbnail
-from bgsub.robustpca.spaces import column_median, evenly
+from bgsub.background.light import THUMBNAIL, Light, find_states, fit_light, lit, thumbnail
+from bgsub.robustpca.spaces import Flags, Singles, column_median, evenly
 from bgsub.video.frames import Bytes, in_color
-
-Flags = NDArray[np.bool_]
 
 # Pixels at which hypotheses are compared with frames, whatever the size of the video.
 WORKING_PIXELS = 320 * 240
@@ -52,15 +50,15 @@ _LEAST_APART, _LEAST_CHANGED, _LEAST_STAYING = 16, 0.002, 15
 _OUTLINED, _SURELY, _LEAST_OUTLINE = 1.15, 1.4, 12.0
 # By how much less a visit is spread in time, at least and as a rule: see `Plates.order`.
 _BETWEEN, _VISIT = 60, 92
+_ARRAYS = ("colors", "shares", "noise", "activity", "order", "thumbnail")
 
 
 def working_size(height: int, width: int) -> tuple[int, int]:
     """Return height and width at which frames of a size are segmented."""
     factor = min((WORKING_PIXELS / (height * width)) ** 0.5, _MOST_ENLARGED)
-    rounded = (
+    tall, wide = (
         max(_MULTIPLE, round(factor * side / _MULTIPLE) * _MULTIPLE) for side in (height, width)
     )
-    tall, wide = rounded
     return tall, wide
 
 
@@ -197,9 +195,6 @@ class Background:
         if not states:
             raise ValueError(states)
         return cls(states, registration_in(arrays), float(arrays["background_shake"]))
-
-
-_ARRAYS = ("colors", "shares", "noise", "activity", "order", "thumbnail")
 
 
 def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:

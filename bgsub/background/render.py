@@ -19,6 +19,8 @@ ForegroundStyle = Literal["abs", "signed", "cutout"]
 
 # Columns of a block of frames to be summed, which has four times as many rows as one to be shown.
 _SUM_TILE = 1 << 12
+# Bits behind the point: 255 times the largest weight, 1.86, twice over must fit into 16 bits.
+_FIXED_POINT = 5
 
 
 class PlaneSums:
@@ -148,10 +150,6 @@ def _chroma_reach(layout: Layout, chroma: list[Bytes], own: list[Bytes]) -> tupl
         np.maximum(high, channel, out=high)
     limit[:] = 255
     return _double(high, layout, limit), _double(np.negative(low, out=low), layout, limit)
-
-
-# Bits behind the point: 255 times the largest weight, 1.86, twice over must fit into 16 bits.
-_FIXED_POINT = 5
 
 
 def _double(plane: NDArray[np.int16], layout: Layout, limit: NDArray[np.int16]) -> Bytes:

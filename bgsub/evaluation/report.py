@@ -45,6 +45,7 @@ _COLORS = (
     plots.BLACK,
 )
 _STYLES = ("solid", "dashed", "dotted", "dashdot")
+Picture = NDArray[np.uint8]
 
 
 def list_evaluation(form: str, evaluation: Evaluation) -> str:
@@ -160,9 +161,6 @@ def _cell(name: str, value: str | float | None) -> str:
 def _rounded(value: float | None) -> float | None:
     # Counts are exact and stand beside it; more digits would only be noise to a reader.
     return None if value is None else round(value, 8)
-
-
-Picture = NDArray[np.uint8]
 
 
 def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, title: str) -> Picture:

@@ -27,6 +27,10 @@ DEFAULT_CUTOFF = 12.0
 DEFAULT_RATE = 1e-3
 
 _PAIRS = ((0.25, 0.75), (0.5, 0.75))
+# Smallest standard deviation of √r that means anything, as a share of its location.
+NOISE_VARIATION = 0.05
+# Rounding to 8 bits alone gives every pixel this variance, in grey levels².
+_ROUNDING_VARIANCE = 1.0 / 12.0
 
 
 def _gumbel(probability: float) -> float:
@@ -65,12 +69,6 @@ def cutoff_for(rate: float) -> float:
     # 1 - rate would be 1 for the smallest rates.
     quantile = -math.log(-math.log1p(-rate))
     return DEFAULT_CUTOFF * (quantile - _gumbel(0.5)) / _SPAN
-
-
-# Smallest standard deviation of √r that means anything, as a share of its location.
-NOISE_VARIATION = 0.05
-# Rounding to 8 bits alone gives every pixel this variance, in grey levels².
-_ROUNDING_VARIANCE = 1.0 / 12.0
 
 
 def score_scale(location: float, scale: float, pixels: int) -> float:

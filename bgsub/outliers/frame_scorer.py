@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel
-from bgsub.outliers.own_light import OwnLight, Singles, shrink, shrink_inside, shrinking
-from bgsub.robustpca.spaces import Floats
+from bgsub.outliers.own_light import OwnLight, shrink, shrink_inside, shrinking
+from bgsub.robustpca.spaces import Floats, Singles
 from bgsub.video.frames import Bytes
 
 BATCH = 8  # frames whose light is regressed at a time

@@ -27,7 +27,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-Singles = NDArray[np.float32]
+from bgsub.robustpca.spaces import Singles
 
 _WORKING_PIXELS = 320 * 240
 

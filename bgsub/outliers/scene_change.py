@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bgsub.robustpca.spaces import Floats
 
 # A state that lasts less than both of these may be somebody standing still.
 _MIN_FRAMES = 25

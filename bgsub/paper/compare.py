@@ -51,6 +51,12 @@ from bgsub.video.source import FrameSource, open_source
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
 
+_BLOCK_ELEMENTS = 1 << 21
+_START_SECONDS = 120.0
+# What a process takes before any frame: Python and its libraries; tests set it to 0.
+PROGRAM_BYTES = 104_000_000
+_SHARED_FIT = "one fit serves every k"
+
 
 @dataclass(frozen=True, eq=False)
 class FrameFile:
@@ -186,9 +192,6 @@ def fit_stream(
     return replace(parts[-1], **joined), backgrounds, iterations, converged
 
 
-_BLOCK_ELEMENTS = 1 << 21
-
-
 @dataclass(frozen=True, kw_only=True)
 class FitTask:
     """A fit that is wanted: of a method with k components, and fewer that the same fit serves."""
@@ -263,9 +266,6 @@ def _backgrounds(
     for part in slices(p if rows.size else 0, max(1, _BLOCK_ELEMENTS // n)):
         result[:, part] = weights @ X[:, part].astype(np.float64)
     return result
-
-
-_START_SECONDS = 120.0
 
 
 class FitError(Exception):
@@ -388,11 +388,6 @@ def _attempt(task: FitTask, X: Any, gram: Gram, connection: Connection) -> FitOu
     except Exception as error:  # noqa: BLE001 - the row says it, and the others go on
         text = " ".join(str(error).split())
         return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
-
-
-# What a process takes before any frame: Python and its libraries; tests set it to 0.
-PROGRAM_BYTES = 104_000_000
-_SHARED_FIT = "one fit serves every k"
 
 
 def compare(

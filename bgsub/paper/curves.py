@@ -38,6 +38,17 @@ from bgsub.video.arrays import ArrayArchive, ArrayFileError
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
 
+_DATA2_SIGMA = 0.35
+_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_IDX_BYTES = b"\0\0\x08"  # with which an IDX file of bytes begins
+_ARRAY_NAMES = (("X", "y"), ("x_train", "y_train"))
+_MOST_FEATURES = 1 << 20
+_TRE_COLUMNS = ("share", "variant", "method", "t", "sets", "tre_mean", "tre_std", "seconds")
+DIGIT_COLUMNS = ("true", "outliers", "k", "n", *_TRE_COLUMNS, "converged")  # header of digits.csv
+SYNTHETIC_COLUMNS = ("data", "p", *_TRE_COLUMNS, "converged")  # header of synthetic.csv
+# Seed of the fits, observations, and which of them are true.
+DataSet = tuple[int, Floats, NDArray[np.bool_]]
+
 
 def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
     """Compute the error of the true observations T above the least that is possible.
@@ -74,14 +85,6 @@ def average_precision(errors: NDArray[Any], outliers: NDArray[np.bool_]) -> floa
     return float(np.sum(np.diff(recall, prepend=0.0) * precision))
 
 
-_DATA2_SIGMA = 0.35
-
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_IDX_BYTES = b"\0\0\x08"
-_ARRAY_NAMES = (("X", "y"), ("x_train", "y_train"))
-_MOST_FEATURES = 1 << 20
-
-
 @dataclass(frozen=True, eq=False)
 class Digits:
     """Pictures of digits 0 … 9, one a row, scaled so that the largest magnitude is 1."""
@@ -105,7 +108,8 @@ def load_digits(path: Path | None) -> Digits:
         return Digits(np.asarray(X, dtype=np.float64) / 16.0, labels.astype(np.int64), "digits 8×8")
     check_plain(path)
     try:
-        read = _read_idx_pair if _is_idx(path) else read_libsvm
+        is_idx = path.is_file() and _read(path, 3) == _IDX_BYTES
+        read = _read_idx_pair if is_idx else read_libsvm
         X, labels = (_read_arrays if path.suffix.lower() == ".npz" else read)(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
@@ -131,11 +135,6 @@ def _read(path: Path, count: int = -1) -> bytes:
     with opener(path, "rb") as file:
         data: bytes = file.read(count)
     return data
-
-
-def _is_idx(path: Path) -> bool:
-    """Return whether a file begins with the magic number of IDX bytes."""
-    return path.is_file() and _read(path, 3) == _IDX_BYTES
 
 
 def _read_idx_pair(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -264,13 +263,6 @@ def judge(
     error = tre(estimator.center_, estimator.components_, X[labels])
     # Rounding may take the error of a perfect fit below zero.
     return max(error, 0.0), seconds, bool(estimator.converged_)
-
-
-_TRE_COLUMNS = ("share", "variant", "method", "t", "sets", "tre_mean", "tre_std", "seconds")
-DIGIT_COLUMNS = ("true", "outliers", "k", "n", *_TRE_COLUMNS, "converged")  # header of digits.csv
-SYNTHETIC_COLUMNS = ("data", "p", *_TRE_COLUMNS, "converged")  # header of synthetic.csv
-# Seed of the fits, observations, and which of them are true.
-DataSet = tuple[int, Floats, NDArray[np.bool_]]
 
 
 def _fit_all(

@@ -10,13 +10,11 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.background.camera import moved
 from bgsub.background.plates import Background, Hypothesis, Plates
+from bgsub.robustpca.spaces import Singles
 from bgsub.video.frames import Bytes, in_grey
-
-Singles = NDArray[np.float32]
 
 WEIGHTS = "mask.onnx"
 

@@ -312,11 +312,8 @@ def _image(frame: NDArray[np.uint8]) -> Bytes:
     image = np.asarray(frame)
     is_image = image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)
     if image.dtype != np.uint8 or not is_image or 0 in image.shape:
-        shape = "×".join(map(str, image.shape))
-        message = (
-            f"a frame is {image.dtype} of shape {shape}; it must be uint8, (h, w) or (h, w, 3)"
-        )
-        raise UsageError(message)
+        given = f"{image.dtype} of shape {'×'.join(map(str, image.shape))}"
+        raise UsageError(f"a frame is {given}; it must be uint8, (h, w) or (h, w, 3)")
     return np.ascontiguousarray(image)
 
 
