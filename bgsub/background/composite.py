@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -81,8 +80,7 @@ def inpainted(plate: Bytes, unseen: Flags) -> Bytes:
     return np.where(where, large, plate).astype(np.uint8)
 
 
-@dataclass(frozen=True, eq=False)
-class Plate:
+class Plate(NamedTuple):
     """The empty scene in one of its states, as so many frames show it.
 
     `seen` counts the frames that show the background at each pixel: where none does, it is filled

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -76,8 +75,7 @@ def at_working_size(frame: Bytes) -> Bytes:
     return in_color(frame)
 
 
-@dataclass(frozen=True, eq=False)
-class Plates:
+class Plates(NamedTuple):
     """Hypotheses of one state of a scene, at the working size."""
 
     # The commonest colour of each pixel and the second one, or the first again, (2, h, w, 3); that
@@ -95,8 +93,7 @@ class Plates:
     thumbnail: Singles  # of the first colours, (3, 30, 40): where the light of frames is fitted
 
 
-@dataclass(frozen=True, eq=False)
-class Hypothesis:
+class Hypothesis(NamedTuple):
     """What may lie behind a frame, aligned and in its light, at the working size."""
 
     aligned: Aligned

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import av
 import cv2
@@ -32,12 +32,10 @@ Kind = Literal["mask", "scores"]
 Numbers = NDArray[np.int64]
 
 _DEEP = re.compile(r"gray(?:9|10|12|14|16)(?:le|be)")
-
 # The Wallflower sequences: b00247.bmp is the frame, hand_segmented_00247.BMP its mask.
 _COUNTS_FROM_0 = re.compile(r"(?:b|hand_segmented_)[0-9]{5}", re.IGNORECASE)
 
 _FOLDER = "groundtruth"
-
 # What the grey levels of ground truth mean.
 _LEVELS = {0: BACKGROUND, 50: BACKGROUND, 85: UNSCORED, 170: UNSCORED, 255: FOREGROUND}
 _UNKNOWN = 255
@@ -347,8 +345,7 @@ def classify(image: Image, label: str, threshold: float | None = None) -> NDArra
     return classes
 
 
-@dataclass(frozen=True, eq=False)
-class Matching:
+class Matching(NamedTuple):
     """Masks and pictures of the truth that belong together: their places, in increasing order.
 
     `frames` are the masks' numbers, to which `offset` leads from the truth's unless the names of

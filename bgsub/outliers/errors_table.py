@@ -25,9 +25,7 @@ COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier")
 _LATER_COLUMNS = ("doubtful", "local", "flag")
 # What made a frame an outlier: its error as a whole, the place that fits least, or both.
 WHOLE, PLACE, BOTH = "whole", "place", "both"
-# Above this not every whole number is a float.
-_MAX_FRAME = 2.0**53
-
+_MAX_FRAME = 2.0**53  # above this not every whole number is a float
 _MOST_PIXELS = 2.0**40
 
 

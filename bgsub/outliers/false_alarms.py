@@ -17,7 +17,7 @@ at least `NOISE_VARIATION` of the location.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 # Frames with a score above this are outliers: one clean frame in a thousand, by either score.
 DEFAULT_CUTOFF = 12.0
 DEFAULT_RATE = 1e-3
-
 _PAIRS = ((0.25, 0.75), (0.5, 0.75))
 # Smallest standard deviation of √r that means anything, as a share of its location.
 NOISE_VARIATION = 0.05
@@ -42,8 +41,7 @@ def _gumbel(probability: float) -> float:
 _SPAN = _gumbel(1.0 - DEFAULT_RATE) - _gumbel(0.5)
 
 
-@dataclass(frozen=True)
-class CleanLevel:
+class CleanLevel(NamedTuple):
     """The median of a statistic of clean frames, and how much of it is one unit of the score."""
 
     location: float

@@ -50,8 +50,6 @@ _LARGEST, _ABOVE_0 = 1e9, float(np.finfo(np.float32).tiny)
 
 AS_IT_IS = CleanLevel(0.0, 1.0)
 _MARGIN = 2  # pixels of the picture at its border that no window is laid at
-
-
 # Windows are of so many pixels a side, of the picture shrunk by these factors.
 _WINDOW_SIDE, _WINDOW_FACTORS = 5, (1, 2, 4)
 

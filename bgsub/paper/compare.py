@@ -20,7 +20,7 @@ from itertools import pairwise
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,8 +203,7 @@ class FitTask:
     rows: tuple[int, ...] = ()  # frames whose backgrounds are wanted
 
 
-@dataclass(frozen=True, eq=False)
-class FitOutcome:
+class FitOutcome(NamedTuple):
     """What a fit has found."""
 
     seconds: float  # of the fit alone: from the Gram matrix, or the frames, to scores and errors

@@ -14,10 +14,9 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -85,8 +84,7 @@ def average_precision(errors: NDArray[Any], outliers: NDArray[np.bool_]) -> floa
     return float(np.sum(np.diff(recall, prepend=0.0) * precision))
 
 
-@dataclass(frozen=True, eq=False)
-class Digits:
+class Digits(NamedTuple):
     """Pictures of digits 0 … 9, one a row, scaled so that the largest magnitude is 1."""
 
     X: Floats
@@ -206,8 +204,7 @@ def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
         raise InputError(f"{path}: {error}") from error
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(NamedTuple):
     """A method, of `bgsub.robustpca.competitors.METHODS`, with what it is told of the outliers.
 
     `t` is ``true`` if it is told the true number, ``half`` if it takes ⌈n/2⌉, empty if it has no t.
@@ -369,8 +366,7 @@ def draw_sets(
         yield int(sequence.generate_state(2)[1]), digits.X[rows[order]], true
 
 
-@dataclass(frozen=True)
-class SyntheticData:
+class SyntheticData(NamedTuple):
     """Observations of which it is known which are true, as the paper's Data1 and Data2.
 
     True observations are x = Ua + ε with a random p × k matrix U of orthonormal columns, a uniform

@@ -17,7 +17,6 @@ from bgsub.robustpca.spaces import Singles
 from bgsub.video.frames import Bytes, in_grey
 
 WEIGHTS = "mask.onnx"
-
 CHANNELS = 16  # planes that `features` returns
 _LEVELS = np.arange(256, dtype=np.float32)
 _CENTRED, _LOGARITHMS = (_LEVELS - 128) / 64, np.log(_LEVELS + 8)

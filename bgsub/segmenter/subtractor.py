@@ -24,7 +24,6 @@ from bgsub.video.arrays import ArrayArchive, ArrayFileError
 from bgsub.video.frames import Bytes, in_grey
 
 _MARK = "bgsub_subtractor"
-
 _SHADOW = 127  # value of cast shadows, as in OpenCV's subtractors
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -34,8 +34,7 @@ class Region:
         return cv2.pointPolygonTest(self.polygon, (x, y), measureDist=False) >= 0
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A named line from one point to another, in pixels of the input picture."""
 
     name: str
