@@ -21,7 +21,6 @@ _REACH, _BINS = 1.6, 160
 _USUAL = 0.8
 _MIDDLES = (np.arange(_BINS) + 0.5) * (2 * _REACH / _BINS) - _REACH
 _HOW_USUAL = np.exp(-_USUAL * np.abs(_MIDDLES))
-
 _ROUNDS = 6
 # Squared grey levels of contrast that weigh as much as the common gain of the channels.
 _PRIOR = 25.0
@@ -34,7 +33,6 @@ _EXPLAINED, _MOST_FRAMES = 0.62, 0.8
 # Share of the frames that every state of a scene has: an object seldom fills a frame so long.
 STATE_SHARE = 0.15
 _MOST_STATES = 3
-
 # Share of a thumbnail from which a frame is learned from: the rest may be objects.
 _RECOGNISED = 0.35
 

@@ -31,11 +31,9 @@ _FOREIGN = (
     UsageError,
 )
 _LONGEST_HEADER = 64 << 20
-
 # A grey level of a film is 255 at most; a colour may follow a luma that hardly changes.
 _LARGEST_LEVEL = 1e6
 _UNIT = 1.01
-
 _LEVEL = Number("a number of grey levels from 0 to 1e6", 0.0, 1e6)
 _HEADER = Facts(
     {

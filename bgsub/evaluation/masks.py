@@ -8,7 +8,6 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -30,11 +29,9 @@ from bgsub.video.source import is_there, list_directory, listed_images, open_sou
 
 Kind = Literal["mask", "scores"]
 Numbers = NDArray[np.int64]
-
 _DEEP = re.compile(r"gray(?:9|10|12|14|16)(?:le|be)")
 # The Wallflower sequences: b00247.bmp is the frame, hand_segmented_00247.BMP its mask.
 _COUNTS_FROM_0 = re.compile(r"(?:b|hand_segmented_)[0-9]{5}", re.IGNORECASE)
-
 _FOLDER = "groundtruth"
 # What the grey levels of ground truth mean.
 _LEVELS = {0: BACKGROUND, 50: BACKGROUND, 85: UNSCORED, 170: UNSCORED, 255: FOREGROUND}
@@ -159,8 +156,7 @@ def to_8_bit(image: Image) -> NDArray[np.uint8]:
     return np.asarray(image >> 8 if image.dtype == np.uint16 else image, dtype=np.uint8)
 
 
-@dataclass(frozen=True, eq=False)
-class MaskFiles:
+class MaskFiles(NamedTuple):
     """Masks, scores or ground truth of one sequence, whose name is guessed from the folders.
 
     `numbers` of frames increase: of a run those of its errors.csv and of a video positions, both

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 BACKGROUND, FOREGROUND, UNSCORED = 0, 1, 2  # what a pixel of the truth is
-
 _LEVELS = 1 << 16
 
 

@@ -23,7 +23,6 @@ _RATIOS = {*MEASURES, "average_precision"}
 _TITLES = {"average_precision": "AP", "f_measure": "F", "iou": "IoU", "pwc": "PWC %"}
 _TITLES |= {name: name.upper() for name in ("fpr", "fnr", "tp", "fp", "fn", "tn")}
 _CURVE_POINTS = 256  # of a precision-recall curve in JSON, at most
-
 Row = dict[str, Any]
 
 # In OpenCV's order, by codes of `Verdict`; wrong are Okabe and Ito's vermillion and sky blue, which

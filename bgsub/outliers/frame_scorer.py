@@ -47,7 +47,6 @@ _MOST_NOISE, _MOST_RESTLESS, _RESTLESS_QUANTILE = 4.0, 2.0, 0.8
 
 # A grey level is 255 at most, and the noise it is measured in well above 1e-6.
 _LARGEST, _ABOVE_0 = 1e9, float(np.finfo(np.float32).tiny)
-
 AS_IT_IS = CleanLevel(0.0, 1.0)
 _MARGIN = 2  # pixels of the picture at its border that no window is laid at
 # Windows are of so many pixels a side, of the picture shrunk by these factors.

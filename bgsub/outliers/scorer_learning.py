@@ -37,7 +37,6 @@ _LEVEL, _DEVIATION = 1 / 256, 1 / 128
 
 # A pixel that lies at an end of the camera's range in this share of the clean frames is clipped.
 _CLIPPED_SHARE = 0.05
-
 _TENTH_SCORE = 1.2816  # standard deviations that a tenth of normal values exceed
 
 

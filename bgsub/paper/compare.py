@@ -192,8 +192,7 @@ def fit_stream(
     return replace(parts[-1], **joined), backgrounds, iterations, converged
 
 
-@dataclass(frozen=True, kw_only=True)
-class FitTask:
+class FitTask(NamedTuple):
     """A fit that is wanted: of a method with k components, and fewer that the same fit serves."""
 
     entry: Entry
@@ -469,8 +468,7 @@ def _chosen_rows(options: CompareOptions, frames: FrameFile, gram: Gram) -> tupl
     return tuple(dict.fromkeys([int(order[order.size // 2]), int(order[-1])]))
 
 
-@dataclass(frozen=True)
-class _Bench:
+class _Bench(NamedTuple):
     """Makes fits one after another, and measures them against the truth where there is one."""
 
     process: FitProcess

@@ -24,8 +24,7 @@ FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
 _MANY = 4  # objects of an event from which a list of times alone says little, as on a busy street
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """Where masks of `mask_size` lie in pictures of `size`: in `region`, x, y, width and height."""
 
     size: tuple[int, int]

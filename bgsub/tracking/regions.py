@@ -17,7 +17,6 @@ from bgsub.runtime.files import read_json, write_rows
 from bgsub.tracking.tracker import Observation
 
 Point = tuple[float, float]
-
 # Header of regions.csv; of a line, entries cross it from its left to its right, exits back.
 _REGION_COLUMNS = ("region", "kind", "entries", "exits", "dwell_s", "tracks")
 

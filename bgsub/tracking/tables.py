@@ -22,7 +22,6 @@ from bgsub.tracking.tracker import Observation
 
 Item = TypeVar("Item")
 Side = Literal["left", "right", "top", "bottom", "inside"]
-
 _BORDER = 0.015  # share of the picture's longer side within which a box is at the border
 _STILL, _STILL_S = 0.1, 1.0  # own sizes that it may move in so many seconds and be at rest
 _STEP = 0.1  # own sizes by which it must have moved for its path to grow: outlines breathe

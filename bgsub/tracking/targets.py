@@ -22,7 +22,6 @@ _MOST_PIXELS, _ALIKE, _BREATH = 40_000, 35.0, 2
 _DISTINCT = 20.0  # grey levels between colours of objects that their looks tell apart
 _LEARNING = 0.12  # share by which a frame moves the usual size and colour of an object
 _LONG, _RARELY = 8, 4  # frames hidden, from which it is looked for in every fourth one only
-
 _OVER, _LEFT = 0.5, 0.3  # share covered by another, and left of a region, of one beside that other
 
 # Pixels of objects below which they part a region by its pixels, share of their usual areas from
