@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.background.scene import Scene, Shown
+from bgsub.robustpca.spaces import Floats, Singles
 from bgsub.video.frames import Bytes
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
-
-Floats = NDArray[np.float64]
-Singles = NDArray[np.float32]
 
 # Share of a component that is seen at least, for its coefficient to be told from what is seen.
 _SEEN = 0.05
@@ -71,12 +68,7 @@ class Backdrop:
         return np.asarray(np.linalg.solve(seen, projected - components @ away))
 
     def compose(
-        self,
-        row: Bytes,
-        mask: Bytes,
-        shown: Shown,
-        estimate: Bytes,
-        rested: Bytes | None = None,
+        self, row: Bytes, mask: Bytes, shown: Shown, estimate: Bytes, rested: Bytes | None = None
     ) -> Bytes:
         """Correct a background by what the local model knows of its places.
 
@@ -110,9 +102,7 @@ class Backdrop:
 
     def _among_fitted(self, where: Bytes) -> Bytes:
         """Leave pixels that took part in the fit; the others have the frame's own colours."""
-        if self._fitted is not None:
-            where = np.asarray(where * self._fitted, dtype=np.uint8)
-        return where
+        return where if self._fitted is None else np.asarray(where * self._fitted, np.uint8)
 
 
 def _grown(mask: Bytes) -> Bytes:

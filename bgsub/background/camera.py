@@ -12,53 +12,47 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import median, quantile
+from bgsub.robustpca.spaces import Floats, Singles, median, quantile
 from bgsub.video.frames import Bytes, in_grey
 
-Doubles = NDArray[np.float64]
-Singles = NDArray[np.float32]
-
-Each = Callable[..., Iterable[Any]]
-"""`map`, or what does the same in threads."""
-
+Each = Callable[..., Iterable[Any]]  # `map`, or what does the same in threads
 COARSEST = 24  # pixels of the shorter side of the smallest picture of a pyramid, at least
-_KINDS = 4
-"""Numbers that say how a frame lies: right, down, grown and turned."""
-
+_KINDS = 4  # numbers that say how a frame lies: right, down, grown and turned
+# Most steps on one level of a pyramid, and the step in its pixels that ends them.
 _ROUNDS, _ENOUGH = 15, 0.03
-"""Most steps on one level of a pyramid, and the step in its pixels that ends them."""
-
 _LONGEST_STEP = 1.5
 _LEAST_SCALE = 0.1
+# Share of the mean of all slopes that is added to each: in a direction that is not seen, nothing
+# moves.
 _STEADY = 1e-3
-"""Share of the mean of all slopes that is added to each: in a direction that is not seen, nothing
-moves."""
-
+# Quantile of what differs that noise decides, as objects may cover more than half of a picture, and
+# what it is of normal noise.
 _CALM, _OF_NORMAL = 0.3, 0.385
-"""Quantile of what differs that noise decides, as objects may cover more than half of a picture,
-and what it is of normal noise."""
-
+# Share of the shorter side by which frames may lie apart; what is further is another view.
 _FURTHEST = 1 / 6
-"""Share of the shorter side by which frames may lie apart; what is further is another view."""
-
+# Contrasts by which pixels typically differ where a frame has not been found; of two that show
+# nothing in common it is .95.
 _LOST = 0.5
-"""Contrasts by which pixels typically differ where a frame has not been found; of two that show
-nothing in common it is .95."""
-
+# Shifts of the smallest pictures from which a frame is looked for that has not been found: who
+# stands before most of a picture, or another light, hides where it correlates most.
 _AROUND = 2.0 * np.array([(x, y) for y in (-1, 0, 1) for x in (-1, 0, 1) if x or y])
-"""Shifts of the smallest pictures from which a frame is looked for that has not been found: who
-stands before most of a picture, or another light, hides where it correlates most."""
-
+# Contrasts by which calm pixels differ in a frame that shows nothing of a place, at least; .54 by
+# chance, and .37 to .5 after the motion that suits chance best.
 _STRANGE = 1 / 3
-"""Contrasts by which calm pixels differ in a frame that shows nothing of a place, at least; .54 by
-chance, and .37 to .5 after the motion that suits chance best."""
-
+# Standard errors of their mean by which blocks must say the same: what moves by itself fills a few
+# of them. A block is as large as what texture is measured in, so that small pictures, too, have as
+# many as a mean is told from chance with.
 _CLEARLY = 3.0
-"""Standard errors of their mean by which blocks must say the same: what moves by itself fills a few
-of them. A block is as large as what texture is measured in, so that small pictures, too, have as
-many as a mean is told from chance with."""
-
 _FAINT = 3.0  # grey levels of texture that count for half: noise has less
+# Pixels of the shrunken pictures' longer side: a tenth of one is a part of a pixel at 640×360.
+_SIDE = 160
+# Pixels beyond which a frame is displaced, and the share of the frames from which a camera shakes:
+# fewer are errors.
+_SHAKE_PX, _SHAKE_SHARE = 0.5, 0.1
+_LOOKS = 16  # frames of a sample from which one sees whether a camera shakes
+# Pixels by which a frame may lie beside full pixels, and be moved by these, which blurs nothing:
+# less than what it is found to.
+_PART = 1 / 8
 
 
 class Motion(NamedTuple):
@@ -69,7 +63,7 @@ class Motion(NamedTuple):
     grown: float = 0.0  # by how much it is larger, as a share, which is small
     turned: float = 0.0  # clockwise, in radians, which are few
 
-    def matrix(self, height: int, width: int) -> Doubles:
+    def matrix(self, height: int, width: int) -> Floats:
         """Return the matrix, (2, 3), that takes a pixel of the place to that of the frame."""
         middle, move = np.array([(width - 1) / 2, (height - 1) / 2]), (self.right, self.down)
         matrix = np.empty((2, 3))
@@ -145,7 +139,7 @@ class Registration:
         others = [self._descend(frames, start) for start in starts]
         return min([(found, left), *others], key=lambda one: one[1])[0]
 
-    def _descend(self, frames: list[Singles], by: Doubles) -> tuple[Found, float]:
+    def _descend(self, frames: list[Singles], by: Floats) -> tuple[Found, float]:
         """Find a motion, beginning with a shift of the smallest picture, and what it leaves."""
         for i, (level, frame) in enumerate(zip(self._levels, frames, strict=True)):
             by, scale = level.settle(frame, 2 * by if i else by)
@@ -179,21 +173,21 @@ class _Level:
         kinds = [right, down, x * right + y * down, x * down - y * right]
         self._slopes = np.stack(kinds).astype(np.float32)
 
-    def motion(self, by: Doubles) -> Motion:
+    def motion(self, by: Floats) -> Motion:
         """Return a motion in other words."""
         right, down, *others = by.tolist()
         return Motion(right, down, *(one / self._reach for one in others))
 
-    def is_far(self, by: Doubles) -> bool:
+    def is_far(self, by: Floats) -> bool:
         """Test whether something else is seen after a motion."""
         return bool(_border(by) > _FURTHEST * min(self.place.shape))
 
-    def difference(self, frame: Singles, by: Doubles) -> Singles:
+    def difference(self, frame: Singles, by: Floats) -> Singles:
         """Return what differs after a motion, without the borders, where other things are seen."""
         matrix = self.motion(by).matrix(*frame.shape)
         return np.asarray((warped(frame, matrix) - self.place)[_inner(by)], np.float32)
 
-    def settle(self, frame: Singles, by: Doubles) -> tuple[Doubles, float]:
+    def settle(self, frame: Singles, by: Floats) -> tuple[Floats, float]:
         """Take steps from a motion until they are small; say what noise is, too."""
         difference = self.difference(frame, by)
         scale = max(2 * _calm(difference) / _OF_NORMAL, _LEAST_SCALE)
@@ -205,7 +199,7 @@ class _Level:
             difference = self.difference(frame, by)
         return by, scale
 
-    def _step(self, difference: Singles, by: Doubles, scale: float) -> Doubles:
+    def _step(self, difference: Singles, by: Floats, scale: float) -> Floats:
         """Return one Gauss–Newton step from a motion and what differs after it."""
         weights = np.square(difference / np.float32(scale))
         weights += 1
@@ -214,18 +208,15 @@ class _Level:
         weighted = slopes * weights.reshape(-1)
         squares = (weighted @ slopes.T).astype(np.float64)
         ahead = (weighted @ difference.reshape(-1)).astype(np.float64)
-        steady = max(_STEADY * squares.trace() / by.size, sys.float_info.min)
-        squares.flat[:: by.size + 1] += steady
+        squares.flat[:: by.size + 1] += max(_STEADY * squares.trace() / by.size, sys.float_info.min)
         step = np.linalg.solve(squares, ahead)
         return np.asarray(step / max(1.0, *(abs(one) / _LONGEST_STEP for one in step.tolist())))
 
 
-def warped(picture: NDArray[Any], matrix: Doubles, way: int = cv2.INTER_LINEAR) -> NDArray[Any]:
+def warped(picture: NDArray[Any], matrix: Floats, way: int = cv2.INTER_LINEAR) -> NDArray[Any]:
     """Move a picture by parts of a pixel, from where it lies to its place; continue its borders."""
-    height, width = picture.shape[:2]
-    flags = way | cv2.WARP_INVERSE_MAP
-    border = cv2.BORDER_REPLICATE
-    return cv2.warpAffine(picture, matrix, (width, height), flags=flags, borderMode=border)
+    size, flags = picture.shape[1::-1], way | cv2.WARP_INVERSE_MAP
+    return cv2.warpAffine(picture, matrix, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
 
 
 def _pyramid(small: Bytes) -> list[Singles]:
@@ -251,13 +242,13 @@ def _around(shape: tuple[int, ...]) -> int:
     return max(3, min(shape) // 8 | 1)
 
 
-def _inner(by: Doubles) -> tuple[slice, slice]:
+def _inner(by: Floats) -> tuple[slice, slice]:
     """Leave out the borders, where a frame shows other things than the place."""
     border = 2 + int(_border(by))
     return (slice(border, -border),) * 2
 
 
-def _border(by: Doubles) -> float:
+def _border(by: Floats) -> float:
     """Return the pixels at the borders of a picture that show other things, at most."""
     # In plain numbers: of arrays so small NumPy takes most of the time that a step takes.
     right, down, *others = map(abs, by.tolist())
@@ -280,26 +271,13 @@ def _is_better(here: Singles, there: Singles, scale: float, block: int) -> bool:
     return mean * math.sqrt(gain.size) > _CLEARLY * deviation
 
 
-def _nearest(place: Singles, frame: Singles) -> Doubles:
+def _nearest(place: Singles, frame: Singles) -> Floats:
     """Return the shift by full pixels at which a frame correlates most with its place."""
     reach = int(_FURTHEST * min(place.shape))
     middle = np.ascontiguousarray(place[reach:-reach, reach:-reach])
     alike = cv2.matchTemplate(frame, middle, cv2.TM_CCORR)
     down, right = np.unravel_index(int(alike.argmax()), alike.shape)
     return np.array([right - reach, down - reach], np.float64)
-
-
-_SIDE = 160
-"""Pixels of the shrunken pictures' longer side: a tenth of one is a part of a pixel at 640×360."""
-
-_SHAKE_PX, _SHAKE_SHARE = 0.5, 0.1
-"""Pixels beyond which a frame is displaced, and the share of the frames from which a camera shakes:
-fewer are errors."""
-
-_LOOKS = 16  # frames of a sample from which one sees whether a camera shakes
-_PART = 1 / 8
-"""Pixels by which a frame may lie beside full pixels, and be moved by these, which blurs nothing:
-less than what it is found to."""
 
 
 def find_registration(pictures: Bytes, each: Each = map) -> Registration | None:

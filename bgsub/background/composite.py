@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -14,18 +13,14 @@ from numpy.typing import NDArray
 from bgsub.background.camera import Each, moved
 from bgsub.background.light import lit
 from bgsub.background.scene import Scene, Shown
+from bgsub.robustpca.spaces import Flags
 from bgsub.video.frames import Bytes, in_grey
 
-Flags = NDArray[np.bool_]
-
-ENOUGH = 3
-"""Frames that must show a place for their median to be believed."""
-
+ENOUGH = 3  # frames that must show a place for their median to be believed
+# Grey levels up to which a frame shows the colour of a plate, and the share that ought to.
 _LIKE, _COMMON = 20, 1 / 4
-"""Grey levels up to which a frame shows the colour of a plate, and the share that ought to."""
-
+# Rows that are worked on at a time, and the level of what is hidden, which sorts last.
 _ROWS, _HIDDEN = 64, 255
-"""Rows that are worked on at a time, and the level of what is hidden, which sorts last."""
 
 
 def put_median(plate: Bytes, frames: Bytes, shown: Flags, least: int = ENOUGH) -> None:
@@ -85,8 +80,7 @@ def inpainted(plate: Bytes, unseen: Flags) -> Bytes:
     return np.where(where, large, plate).astype(np.uint8)
 
 
-@dataclass(frozen=True, eq=False)
-class Plate:
+class Plate(NamedTuple):
     """The empty scene in one of its states, as so many frames show it.
 
     `seen` counts the frames that show the background at each pixel: where none does, it is filled
@@ -143,8 +137,7 @@ def plates_of(
     for state, learned in enumerate(scene.background.states):
         here = states == state
         members = pictures if here.all() else pictures[here]  # mostly one state: no copy
-        size = scene.shape[::-1]
-        usual = cv2.resize(learned.colors[0], size, interpolation=cv2.INTER_CUBIC)
+        usual = cv2.resize(learned.colors[0], scene.shape[::-1], interpolation=cv2.INTER_CUBIC)
         picture = np.asarray(usual, np.uint8)
         picture = in_grey(picture) if pictures.ndim == 3 else picture
         free = shown if here.all() else shown[here]

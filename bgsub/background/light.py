@@ -9,42 +9,32 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import median, quantile
+from bgsub.robustpca.spaces import Singles, median, quantile
 from bgsub.video.frames import Bytes
 
-Singles = NDArray[np.float32]
-
+# Width and height at which light is fitted: noise and small objects are averaged out.
 THUMBNAIL = (40, 30)
-"""Width and height at which light is fitted: noise and small objects are averaged out."""
-
 _LEAST, _MOST = 10, 246  # grey levels between which a gain holds: beyond them sensors clip
+# Logarithms of gains that are looked for, to both sides, and the bins of their histogram.
 _REACH, _BINS = 1.6, 160
-"""Logarithms of gains that are looked for, to both sides, and the bins of their histogram."""
-
+# How fast the weight of a gain falls with its logarithm: who fills a frame is no light.
 _USUAL = 0.8
-"""How fast the weight of a gain falls with its logarithm: who fills a frame is no light."""
-
 _MIDDLES = (np.arange(_BINS) + 0.5) * (2 * _REACH / _BINS) - _REACH
 _HOW_USUAL = np.exp(-_USUAL * np.abs(_MIDDLES))
-
 _ROUNDS = 6
+# Squared grey levels of contrast that weigh as much as the common gain of the channels.
 _PRIOR = 25.0
-"""Squared grey levels of contrast that weigh as much as the common gain of the channels."""
-
 _SLIGHT = 0.12  # logarithm of ratios that exposure alone makes
 _NOISE = 4.0  # grey levels by which thumbnails of one scene in one light differ, at least
 _ALIKE = 12.0  # grey levels up to which a pixel of a thumbnail is explained
+# Share of a thumbnail that a state explains of its frames, at least, and share of all frames from
+# which their median shows one state.
 _EXPLAINED, _MOST_FRAMES = 0.62, 0.8
-"""Share of a thumbnail that a state explains of its frames, at least, and share of all frames from
-which their median shows one state."""
-
+# Share of the frames that every state of a scene has: an object seldom fills a frame so long.
 STATE_SHARE = 0.15
-"""Share of the frames that every state of a scene has: an object seldom fills a frame so long."""
-
 _MOST_STATES = 3
-
+# Share of a thumbnail from which a frame is learned from: the rest may be objects.
 _RECOGNISED = 0.35
-"""Share of a thumbnail from which a frame is learned from: the rest may be objects."""
 
 
 class Light(NamedTuple):

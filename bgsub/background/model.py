@@ -31,11 +31,9 @@ _FOREIGN = (
     UsageError,
 )
 _LONGEST_HEADER = 64 << 20
-
 # A grey level of a film is 255 at most; a colour may follow a luma that hardly changes.
 _LARGEST_LEVEL = 1e6
 _UNIT = 1.01
-
 _LEVEL = Number("a number of grey levels from 0 to 1e6", 0.0, 1e6)
 _HEADER = Facts(
     {
@@ -61,12 +59,11 @@ _HEADER = Facts(
 )
 
 _SAVED_VALUES = ("threshold", "error_location", "error_scale", "cutoff", "geometry", "facts")
-_SAVED_ARRAYS = {
+_SAVED_ARRAYS = {  # what a file keeps of the fields, as JSON and as arrays of some kinds of numbers
     **dict.fromkeys(("center", "components", "noise"), "f"),
     "support": "b",
     "frame_numbers": "iu",
 }
-"""What a file keeps of the fields, as JSON and as arrays of some kinds of numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,8 +234,7 @@ class BackgroundModel:
             message = f"{path}: there is no such model; `bgsub run` writes one as model.npz"
             raise InputError(message) from error
         except OSError as error:
-            message = f"{path}: the model cannot be read ({error.strerror})"
-            raise InputError(message) from error
+            raise InputError(f"{path}: the model cannot be read ({error.strerror})") from error
         except _FOREIGN as error:
             raise _not_a_model(path) from error
 

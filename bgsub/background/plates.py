@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -20,55 +19,45 @@ from bgsub.background.camera import (
     find_registration,
     registration_in,
 )
-from bgsub.background.light import THUMBNAIL, Light, Singles, find_states, fit_light, lit, thumbnail
-from bgsub.robustpca.spaces import column_median, evenly
+from bgsub.background.light import THUMBNAIL, Light, find_states, fit_light, lit, thumbnail
+from bgsub.robustpca.spaces import Flags, Singles, column_median, evenly
 from bgsub.video.frames import Bytes, in_color
 
-Flags = NDArray[np.bool_]
-
+# Pixels at which hypotheses are compared with frames, whatever the size of the video.
 WORKING_PIXELS = 320 * 240
-"""Pixels at which hypotheses are compared with frames, whatever the size of the video."""
-
 _MOST_ENLARGED = 3.0  # factor by which small frames are enlarged, at most: more shows nothing more
 _MULTIPLE = 16  # pixels of which both sides are multiples: the network halves them four times
 _CANDIDATES = 16  # frames whose colours are tried for each hypothesis
+# Noises from a colour up to which a frame shows it, and the grey levels that bound this.
 _TOLERANCE, _NEAREST, _FURTHEST = 3.0, 7, 26
-"""Noises from a colour up to which a frame shows it, and the grey levels that bound this."""
-
 _LONGEST = 64  # grey levels above which a difference counts no more for temporal variability
+# Frames whose hypotheses are kept: masks and objects ask one after the other, in threads.
 _THREADS = 4
-"""Frames whose hypotheses are kept: masks and objects ask one after the other, in threads."""
-
 NOISE_UNIT, _ACTIVITY_UNIT = 8, 4  # what a grey level of noise and of activity is stored as
+# What the length of the video is stored as, in differences of times and of their deviations.
 LATER_UNIT, SPREAD_UNIT = 127, 400
-"""What the length of the video is stored as, in differences of times and of their deviations."""
-
+# Frames, and share of the frames, that show a second colour at least: what is rarer passes by.
 _LEAST_FRAMES, _LEAST_SHARE = 2, 0.04
-"""Frames, and share of the frames, that show a second colour at least: what is rarer passes by."""
-
+# A change for good: by how much of half of the film one colour is later than the other, the share
+# of the frames that show one of both, and that of the rarer one; at least.
 _ONCE, _BOTH, _LEAST_PLACE = 0.7, 0.8, 0.12
-"""A change for good: by how much of half of the film one colour is later than the other, the share
-of the frames that show one of both, and that of the rarer one; at least."""
-
+# Grey levels and share of the pixels that change for good together, and frames in which that is
+# looked for; at least.
 _LEAST_APART, _LEAST_CHANGED, _LEAST_STAYING = 16, 0.002, 15
-"""Grey levels and share of the pixels that change for good together, and frames in which that is
-looked for; at least."""
-
+# By how much more outline one colour has than the other: where that begins to count, where it
+# counts in full, and by how many grey levels it is more at least.
 _OUTLINED, _SURELY, _LEAST_OUTLINE = 1.15, 1.4, 12.0
-"""By how much more outline one colour has than the other: where that begins to count, where it
-counts in full, and by how many grey levels it is more at least."""
-
+# By how much less a visit is spread in time, at least and as a rule: see `Plates.order`.
 _BETWEEN, _VISIT = 60, 92
-"""By how much less a visit is spread in time, at least and as a rule: see `Plates.order`."""
+_ARRAYS = ("colors", "shares", "noise", "activity", "order", "thumbnail")
 
 
 def working_size(height: int, width: int) -> tuple[int, int]:
     """Return height and width at which frames of a size are segmented."""
     factor = min((WORKING_PIXELS / (height * width)) ** 0.5, _MOST_ENLARGED)
-    rounded = (
+    tall, wide = (
         max(_MULTIPLE, round(factor * side / _MULTIPLE) * _MULTIPLE) for side in (height, width)
     )
-    tall, wide = rounded
     return tall, wide
 
 
@@ -86,27 +75,25 @@ def at_working_size(frame: Bytes) -> Bytes:
     return in_color(frame)
 
 
-@dataclass(frozen=True, eq=False)
-class Plates:
+class Plates(NamedTuple):
     """Hypotheses of one state of a scene, at the working size."""
 
+    # The commonest colour of each pixel and the second one, or the first again, (2, h, w, 3); that
+    # of a thing that stays, as its outline tells, is the second one however common it is.
     colors: Bytes
-    """The commonest colour of each pixel and the second one, or the first again, (2, h, w, 3); that
-    of a thing that stays, as its outline tells, is the second one however common it is."""
     shares: Bytes  # share of the frames that show each, of 255, (2, h, w)
     frames: int  # of the sample, that show this state
     noise: Bytes  # mean difference of a place at rest, in eighths of a grey level, (h, w)
+    # Mean difference to the nearer of the colours, in quarters of a grey level, (h, w).
     activity: Bytes
-    """Mean difference to the nearer of the colours, in quarters of a grey level, (h, w)."""
+    # By how much the frames that show the second colour are later than those that show the first,
+    # and by how much less spread in time, both around 128, (2, h, w): a visitor comes later than
+    # the place, which is seen before and after.
     order: Bytes
-    """By how much the frames that show the second colour are later than those that show the first,
-    and by how much less spread in time, both around 128, (2, h, w): a visitor comes later than the
-    place, which is seen before and after."""
     thumbnail: Singles  # of the first colours, (3, 30, 40): where the light of frames is fitted
 
 
-@dataclass(frozen=True, eq=False)
-class Hypothesis:
+class Hypothesis(NamedTuple):
     """What may lie behind a frame, aligned and in its light, at the working size."""
 
     aligned: Aligned
@@ -124,10 +111,7 @@ class Background:
     """
 
     def __init__(
-        self,
-        states: list[Plates],
-        registration: Registration | None = None,
-        shake: float = 0.0,
+        self, states: list[Plates], registration: Registration | None = None, shake: float = 0.0
     ) -> None:
         self.states, self.registration, self.shake = states, registration, shake
         self._latest: tuple[tuple[Bytes, Hypothesis], ...] = ()
@@ -142,8 +126,7 @@ class Background:
         registration = find_registration(frames, each)
         placed = list(each(partial(align, registration), frames))
         shake = max(one.motion.furthest(*one.frame.shape[:2]) for one in placed)
-        thumbnails = np.stack([thumbnail(one.frame) for one in placed])
-        state_of, lights = find_states(thumbnails)
+        state_of, lights = find_states(np.stack([thumbnail(one.frame) for one in placed]))
         states = []
         for state in range(state_of.max() + 1):
             members = np.flatnonzero(state_of == state)
@@ -209,9 +192,6 @@ class Background:
         if not states:
             raise ValueError(states)
         return cls(states, registration_in(arrays), float(arrays["background_shake"]))
-
-
-_ARRAYS = ("colors", "shares", "noise", "activity", "order", "thumbnail")
 
 
 def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:

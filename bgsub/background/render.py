@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
-
 # Columns of a block of frames to be summed, which has four times as many rows as one to be shown.
 _SUM_TILE = 1 << 12
+# Bits behind the point: 255 times the largest weight, 1.86, twice over must fit into 16 bits.
+_FIXED_POINT = 5
 
 
 class PlaneSums:
@@ -53,8 +54,7 @@ class PlaneSums:
     def result(self) -> tuple[Singles, Singles]:
         """Return centre (size,) and components (k, size)."""
         if self._first is None:
-            message = "no frame was added"
-            raise ValueError(message)
+            raise ValueError("no frame was added")
         self._sums[0] += self._first
         return self._sums[0], self._sums[1:]
 
@@ -149,10 +149,6 @@ def _chroma_reach(layout: Layout, chroma: list[Bytes], own: list[Bytes]) -> tupl
         np.maximum(high, channel, out=high)
     limit[:] = 255
     return _double(high, layout, limit), _double(np.negative(low, out=low), layout, limit)
-
-
-# Bits behind the point: 255 times the largest weight, 1.86, twice over must fit into 16 bits.
-_FIXED_POINT = 5
 
 
 def _double(plane: NDArray[np.int16], layout: Layout, limit: NDArray[np.int16]) -> Bytes:

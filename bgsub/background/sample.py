@@ -9,12 +9,10 @@ from bgsub.robustpca.spaces import evenly
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.selection import sample_rows
 
+# Frames whose colours are counted: visits of a tenth of the video are then told from chance.
 MOST_FRAMES = 100
-"""Frames whose colours are counted: visits of a tenth of the video are then told from chance."""
-
+# Bytes of the frames that are kept at their own size, as well: a composite needs few.
 _FULL_BYTES = 40_000_000
-"""Bytes of the frames that are kept at their own size, as well: a composite needs few."""
-
 _LEAST_FULL, _MOST_FULL = 15, 50
 
 
@@ -37,16 +35,14 @@ class Sample:
         self.rows = sample_rows(frames, MOST_FRAMES, seed)
         count = len(self.rows)
         self.small = np.empty((count, *working_size(height, width), 3), np.uint8)
-        most = min(count, full_frames(height, width))
-        self.kept = evenly(count, most)
+        self.kept = evenly(count, min(count, full_frames(height, width)))
         self.full: Bytes = np.empty(0, np.uint8)  # until a frame tells whether they are grey
 
     def add(self, start: int, rows: Bytes) -> None:
         """Take the frames start, start + 1, …; shape (m, size)."""
         first, last = np.searchsorted(self.rows, [start, start + len(rows)])
         for i in range(first, last):
-            frame = self._layout.seen(rows[self.rows[i] - start])
-            self.put(i, frame)
+            self.put(i, self._layout.seen(rows[self.rows[i] - start]))
 
     def put(self, index: int, frame: Bytes) -> None:
         """Take one frame, (h, w, 3) or (h, w), as the one of an index of the sample."""

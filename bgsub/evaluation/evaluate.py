@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,8 +21,7 @@ from bgsub.video.source import open_source
 _MASK_THRESHOLD = 128  # grey level from which a mask is foreground
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """One sequence: what `open_masks`, `open_truth` and `match` take."""
 
     masks: str
@@ -49,8 +47,7 @@ class WorstFrame(NamedTuple):
     verdicts: NDArray[np.uint8]
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(NamedTuple):
     """Results of some sequences and of all; of scores at the `threshold` that is best for all."""
 
     sequences: list[SequenceScore]

@@ -8,9 +8,8 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import av
 import cv2
@@ -30,17 +29,12 @@ from bgsub.video.source import is_there, list_directory, listed_images, open_sou
 
 Kind = Literal["mask", "scores"]
 Numbers = NDArray[np.int64]
-
 _DEEP = re.compile(r"gray(?:9|10|12|14|16)(?:le|be)")
-
 # The Wallflower sequences: b00247.bmp is the frame, hand_segmented_00247.BMP its mask.
 _COUNTS_FROM_0 = re.compile(r"(?:b|hand_segmented_)[0-9]{5}", re.IGNORECASE)
-
 _FOLDER = "groundtruth"
-
+# What the grey levels of ground truth mean.
 _LEVELS = {0: BACKGROUND, 50: BACKGROUND, 85: UNSCORED, 170: UNSCORED, 255: FOREGROUND}
-"""What the grey levels of ground truth mean."""
-
 _UNKNOWN = 255
 _TABLE = np.full(256, _UNKNOWN, dtype=np.uint8)
 _TABLE[list(_LEVELS)] = list(_LEVELS.values())
@@ -90,8 +84,7 @@ class GreyImages:
 class GreyVideo:
     """The luma of a video or an array; its frames are decoded from the beginning each time."""
 
-    numbers = None
-    """A video has no names."""
+    numbers = None  # a video has no names
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -160,12 +153,10 @@ def to_grey(image: Image) -> Image:
 
 def to_8_bit(image: Image) -> NDArray[np.uint8]:
     """Return a picture with 8 bits, the upper ones of 16."""
-    levels = image >> 8 if image.dtype == np.uint16 else image
-    return np.asarray(levels, dtype=np.uint8)
+    return np.asarray(image >> 8 if image.dtype == np.uint16 else image, dtype=np.uint8)
 
 
-@dataclass(frozen=True, eq=False)
-class MaskFiles:
+class MaskFiles(NamedTuple):
     """Masks, scores or ground truth of one sequence, whose name is guessed from the folders.
 
     `numbers` of frames increase: of a run those of its errors.csv and of a video positions, both
@@ -350,8 +341,7 @@ def classify(image: Image, label: str, threshold: float | None = None) -> NDArra
     return classes
 
 
-@dataclass(frozen=True, eq=False)
-class Matching:
+class Matching(NamedTuple):
     """Masks and pictures of the truth that belong together: their places, in increasing order.
 
     `frames` are the masks' numbers, to which `offset` leads from the truth's unless the names of

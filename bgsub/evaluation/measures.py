@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 BACKGROUND, FOREGROUND, UNSCORED = 0, 1, 2  # what a pixel of the truth is
-
 _LEVELS = 1 << 16
 
 
@@ -72,8 +71,8 @@ class Counts(NamedTuple):
         return {name: part / whole if whole else None for name, (part, whole) in ratios.items()}
 
 
+# The names of the measures, in the order in which they are printed.
 MEASURES = tuple(Counts().measures())
-"""The names of the measures, in the order in which they are printed."""
 
 
 def mean(values: Iterable[float | None]) -> float | None:

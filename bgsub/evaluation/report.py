@@ -23,7 +23,6 @@ _RATIOS = {*MEASURES, "average_precision"}
 _TITLES = {"average_precision": "AP", "f_measure": "F", "iou": "IoU", "pwc": "PWC %"}
 _TITLES |= {name: name.upper() for name in ("fpr", "fnr", "tp", "fp", "fn", "tn")}
 _CURVE_POINTS = 256  # of a precision-recall curve in JSON, at most
-
 Row = dict[str, Any]
 
 # In OpenCV's order, by codes of `Verdict`; wrong are Okabe and Ito's vermillion and sky blue, which
@@ -45,6 +44,7 @@ _COLORS = (
     plots.BLACK,
 )
 _STYLES = ("solid", "dashed", "dotted", "dashdot")
+Picture = NDArray[np.uint8]
 
 
 def list_evaluation(form: str, evaluation: Evaluation) -> str:
@@ -160,9 +160,6 @@ def _cell(name: str, value: str | float | None) -> str:
 def _rounded(value: float | None) -> float | None:
     # Counts are exact and stand beside it; more digits would only be noise to a reader.
     return None if value is None else round(value, 8)
-
-
-Picture = NDArray[np.uint8]
 
 
 def draw_verdicts(verdicts: Picture, frame: Picture | None, counts: Counts, title: str) -> Picture:

@@ -19,18 +19,13 @@ from bgsub.outliers.false_alarms import DEFAULT_CUTOFF
 from bgsub.outliers.scene_change import SceneChange
 from bgsub.runtime.files import open_csv, write_rows
 
+# Columns that every errors.csv has.
 COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier")
-"""Columns that every errors.csv has."""
-
+# Columns that follow them; files of earlier versions lack some or all.
 _LATER_COLUMNS = ("doubtful", "local", "flag")
-"""Columns that follow them; files of earlier versions lack some or all."""
-
+# What made a frame an outlier: its error as a whole, the place that fits least, or both.
 WHOLE, PLACE, BOTH = "whole", "place", "both"
-"""What made a frame an outlier: its error as a whole, the place that fits least, or both."""
-
-# Above this not every whole number is a float.
-_MAX_FRAME = 2.0**53
-
+_MAX_FRAME = 2.0**53  # above this not every whole number is a float
 _MOST_PIXELS = 2.0**40
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _events = functools.partial(option, "Events")
+_GAP = re.compile(r"([0-9]+)|([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 
 
 class _Gap(Rule):
@@ -44,9 +45,6 @@ def gap_of(value: int | str) -> tuple[int | None, float | None]:
     if match is None:
         return None, None
     return (int(match[1]), None) if match[1] else (None, float(match[2]))
-
-
-_GAP = re.compile(r"([0-9]+)|([0-9]{1,9}(?:\.[0-9]{1,9})?)s")
 
 
 @documented

@@ -17,17 +17,19 @@ at least `NOISE_VARIATION` of the location.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+# Frames with a score above this are outliers: one clean frame in a thousand, by either score.
 DEFAULT_CUTOFF = 12.0
-"""Frames with a score above this are outliers: one clean frame in a thousand, by either score."""
-
 DEFAULT_RATE = 1e-3
-
 _PAIRS = ((0.25, 0.75), (0.5, 0.75))
+# Smallest standard deviation of √r that means anything, as a share of its location.
+NOISE_VARIATION = 0.05
+# Rounding to 8 bits alone gives every pixel this variance, in grey levels².
+_ROUNDING_VARIANCE = 1.0 / 12.0
 
 
 def _gumbel(probability: float) -> float:
@@ -35,12 +37,11 @@ def _gumbel(probability: float) -> float:
     return -math.log(-math.log(probability))
 
 
+# Gumbel's scales from the median to the default cut-off.
 _SPAN = _gumbel(1.0 - DEFAULT_RATE) - _gumbel(0.5)
-"""Gumbel's scales from the median to the default cut-off."""
 
 
-@dataclass(frozen=True)
-class CleanLevel:
+class CleanLevel(NamedTuple):
     """The median of a statistic of clean frames, and how much of it is one unit of the score."""
 
     location: float
@@ -68,20 +69,12 @@ def cutoff_for(rate: float) -> float:
     return DEFAULT_CUTOFF * (quantile - _gumbel(0.5)) / _SPAN
 
 
-NOISE_VARIATION = 0.05
-"""Smallest standard deviation of √r that means anything, as a share of its location."""
-
-# Rounding to 8 bits alone gives every pixel this variance, in grey levels².
-_ROUNDING_VARIANCE = 1.0 / 12.0
-
-
 def score_scale(location: float, scale: float, pixels: int) -> float:
     """Return the scale that scores are relative to, of location and scale of ordinary √r.
 
     At least `NOISE_VARIATION` of the location, and of what 8 bits leave without any noise.
     """
-    least = NOISE_VARIATION * max(location, math.sqrt(pixels * _ROUNDING_VARIANCE))
-    return max(scale, least)
+    return max(scale, NOISE_VARIATION * max(location, math.sqrt(pixels * _ROUNDING_VARIANCE)))
 
 
 def frame_scores(

@@ -23,19 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.outliers.false_alarms import CleanLevel
-from bgsub.outliers.own_light import OwnLight, Singles, shrink, shrink_inside, shrinking
-from bgsub.robustpca.spaces import Floats
+from bgsub.outliers.own_light import OwnLight, shrink, shrink_inside, shrinking
+from bgsub.robustpca.spaces import Floats, Singles
 from bgsub.video.frames import Bytes
 
-BATCH = 8
-"""Frames whose light is regressed at a time."""
-
+BATCH = 8  # frames whose light is regressed at a time
+# Pixels that are measured together, about: calls of small pictures take longer than arithmetic.
 _TOGETHER = 20_000
-"""Pixels that are measured together, about: calls of small pictures take longer than arithmetic."""
-
+# Clean frames from which levels are estimated, and those among them that the noise is of.
 LEVEL_FRAMES, NOISE_FRAMES = 192, 96
-"""Clean frames from which levels are estimated, and those among them that the noise is of."""
-
 # Pictures of the shrunk size, in float32: those that pass together, twice, and those that a thread
 # has at a time.
 _PASSING_PICTURES, _WORKING_PICTURES = 16, 16
@@ -51,13 +47,10 @@ _MOST_NOISE, _MOST_RESTLESS, _RESTLESS_QUANTILE = 4.0, 2.0, 0.8
 
 # A grey level is 255 at most, and the noise it is measured in well above 1e-6.
 _LARGEST, _ABOVE_0 = 1e9, float(np.finfo(np.float32).tiny)
-
 AS_IT_IS = CleanLevel(0.0, 1.0)
 _MARGIN = 2  # pixels of the picture at its border that no window is laid at
-
-
+# Windows are of so many pixels a side, of the picture shrunk by these factors.
 _WINDOW_SIDE, _WINDOW_FACTORS = 5, (1, 2, 4)
-"""Windows are of so many pixels a side, of the picture shrunk by these factors."""
 
 
 def window_sizes(height: int, width: int) -> list[tuple[int, int]]:

@@ -27,13 +27,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-Singles = NDArray[np.float32]
+from bgsub.robustpca.spaces import Singles
 
 _WORKING_PIXELS = 320 * 240
-
 _ROUNDS, _SETTLED, _CHOSEN_PIXELS = 5, 0.01, 3000
 _BIWEIGHT, _NORMAL_MAD = 4.685, 0.6745
-
 # Grey levels from an end of the camera's range at which noise and codecs leave what it clips.
 _AT_END = 2
 
@@ -45,7 +43,6 @@ _LEFT_BY_GAIN, _STEADIER = 8.0, 0.6
 _MOST, _LOOKED_AT = 20.0, 1000
 _SURROUNDINGS, _GAINS = 15, (0.3, 3.0)
 _EDGE, _EDGE_STEP = 7, 0.1
-
 # The light of surroundings changes slowly: pictures above this size are halved for it.
 _WHOLE_PIXELS = 43_000
 
@@ -261,8 +258,7 @@ class _Light:
         gain = cv2.resize(self.gain, (width, height))
         around = cv2.copyMakeBorder(gain, half, half, half, half, cv2.BORDER_REPLICATE)
         for down, right in product((0, half, 2 * half), repeat=2):
-            there = around[down : down + height, right : right + width]
-            yield self.picture - there * self.ground
+            yield self.picture - around[down : down + height, right : right + width] * self.ground
 
 
 def _is_shadow(

@@ -14,26 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bgsub.robustpca.spaces import Floats
 
-# A state that lasts less than both of these may be somebody standing still.
-_MIN_FRAMES = 25
-_MIN_SECONDS = 2.0
-
-# This share of the frames must fit: a bird may cross the new scene.
-_NEARLY_ALL = 0.95
-
+_MIN_FRAMES, _MIN_SECONDS = 25, 2.0  # a state that lasts less may be somebody standing still
+_NEARLY_ALL = 0.95  # share of the frames that must fit: a bird may cross the new scene
 # Of the end of the span, these shares are tried, for a visitor may have come with the change.
 _TAIL_SHARES = (0.5, 0.25, 0.125)
-
 # The own centre is the mean of the best frames of the tail, as in a concentration step.
-_TRIMMED_SHARE = 0.75
-_MAX_STEPS = 20
-
+_TRIMMED_SHARE, _MAX_STEPS = 0.75, 20
 # A frame fits when no more than this share of its excess error is left: of the frames that decide
 # whether there is a lasting change, and of those that decide since when.
-_EXCESS_LEFT = 0.03
-_EXCESS_LEFT_FIRST = 0.25
+_EXCESS_LEFT, _EXCESS_LEFT_FIRST = 0.03, 0.25
 
 
 class SceneChange(NamedTuple):
@@ -90,8 +81,7 @@ def _errors_of_own_centre(gram: Floats, projected: Floats, length: int) -> Float
     kept = np.arange(len(gram) - length, len(gram))
     count = math.ceil(_TRIMMED_SHARE * length)
     for _ in range(_MAX_STEPS):
-        residuals = _residuals(gram, projected, kept)
-        order = np.argsort(residuals[-length:], kind="stable")[:count]
+        order = np.argsort(_residuals(gram, projected, kept)[-length:], kind="stable")[:count]
         best = np.sort(order) + len(gram) - length
         if np.array_equal(best, kept):
             break

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from bgsub.outliers import frame_scorer as scoring
 from bgsub.outliers.false_alarms import clean_level, score_scale
 from bgsub.outliers.frame_scorer import BATCH, FrameScorer, Window
-from bgsub.outliers.own_light import OwnLight, Singles, at_ends, shrink, shrink_inside, shrinking
+from bgsub.outliers.own_light import OwnLight, at_ends, shrink, shrink_inside, shrinking
 from bgsub.robustpca.reweight import left_out, location_and_scale
-from bgsub.robustpca.spaces import NORMAL_MAD, Floats, evenly
+from bgsub.robustpca.spaces import NORMAL_MAD, Floats, Singles, evenly
 from bgsub.runtime.threads import Workers
 from bgsub.video.frames import Bytes, Layout
 
@@ -37,7 +37,6 @@ _LEVEL, _DEVIATION = 1 / 256, 1 / 128
 
 # A pixel that lies at an end of the camera's range in this share of the clean frames is clipped.
 _CLIPPED_SHARE = 0.05
-
 _TENTH_SCORE = 1.2816  # standard deviations that a tenth of normal values exceed
 
 

@@ -20,7 +20,7 @@ from itertools import pairwise
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,12 @@ from bgsub.video.source import FrameSource, open_source
 
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
+
+_BLOCK_ELEMENTS = 1 << 21
+_START_SECONDS = 120.0
+# What a process takes before any frame: Python and its libraries; tests set it to 0.
+PROGRAM_BYTES = 104_000_000
+_SHARED_FIT = "one fit serves every k"
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +192,7 @@ def fit_stream(
     return replace(parts[-1], **joined), backgrounds, iterations, converged
 
 
-_BLOCK_ELEMENTS = 1 << 21
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitTask:
+class FitTask(NamedTuple):
     """A fit that is wanted: of a method with k components, and fewer that the same fit serves."""
 
     entry: Entry
@@ -200,8 +202,7 @@ class FitTask:
     rows: tuple[int, ...] = ()  # frames whose backgrounds are wanted
 
 
-@dataclass(frozen=True, eq=False)
-class FitOutcome:
+class FitOutcome(NamedTuple):
     """What a fit has found."""
 
     seconds: float  # of the fit alone: from the Gram matrix, or the frames, to scores and errors
@@ -209,8 +210,8 @@ class FitOutcome:
     converged: bool
     notes: list[str]  # warnings
     fitted: dict[int, FittedFrames]  # by number of components
+    # Of the frames that were asked for, with k components, in grey levels, shape (rows, p).
     backgrounds: Floats
-    """Of the frames that were asked for, with k components, in grey levels, shape (rows, p)."""
 
 
 def fit_task(
@@ -263,9 +264,6 @@ def _backgrounds(
     for part in slices(p if rows.size else 0, max(1, _BLOCK_ELEMENTS // n)):
         result[:, part] = weights @ X[:, part].astype(np.float64)
     return result
-
-
-_START_SECONDS = 120.0
 
 
 class FitError(Exception):
@@ -367,8 +365,7 @@ def _serve(connection: Connection, frames: FrameFile) -> None:
             connection.recv_bytes_into(row)
         gram = Gram(values, np.zeros(0), X.shape[1])
         while True:
-            task = connection.recv()
-            connection.send(_attempt(task, X, gram, connection))
+            connection.send(_attempt(connection.recv(), X, gram, connection))
 
 
 def _end_with_parent() -> None:
@@ -389,12 +386,6 @@ def _attempt(task: FitTask, X: Any, gram: Gram, connection: Connection) -> FitOu
     except Exception as error:  # noqa: BLE001 - the row says it, and the others go on
         text = " ".join(str(error).split())
         return text if isinstance(error, ValueError) else f"{type(error).__name__}: {text}"
-
-
-PROGRAM_BYTES = 104_000_000
-"""What a process takes before any frame: Python and its libraries; tests set it to 0."""
-
-_SHARED_FIT = "one fit serves every k"
 
 
 def compare(
@@ -473,13 +464,11 @@ def _chosen_rows(options: CompareOptions, frames: FrameFile, gram: Gram) -> tupl
             )
         return tuple(index[number] for number in options.frames)
     quick = TRPCA(min(options.ks), n_init=1, random_state=options.run.seed)
-    errors = quick.fit_gram(gram).errors_
-    order = np.argsort(errors, kind="stable")
+    order = np.argsort(quick.fit_gram(gram).errors_, kind="stable")
     return tuple(dict.fromkeys([int(order[order.size // 2]), int(order[-1])]))
 
 
-@dataclass(frozen=True)
-class _Bench:
+class _Bench(NamedTuple):
     """Makes fits one after another, and measures them against the truth where there is one."""
 
     process: FitProcess

@@ -14,10 +14,9 @@ import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -37,6 +36,17 @@ from bgsub.video.arrays import ArrayArchive, ArrayFileError
 
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
+
+_DATA2_SIGMA = 0.35
+_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_IDX_BYTES = b"\0\0\x08"  # with which an IDX file of bytes begins
+_ARRAY_NAMES = (("X", "y"), ("x_train", "y_train"))
+_MOST_FEATURES = 1 << 20
+_TRE_COLUMNS = ("share", "variant", "method", "t", "sets", "tre_mean", "tre_std", "seconds")
+DIGIT_COLUMNS = ("true", "outliers", "k", "n", *_TRE_COLUMNS, "converged")  # header of digits.csv
+SYNTHETIC_COLUMNS = ("data", "p", *_TRE_COLUMNS, "converged")  # header of synthetic.csv
+# Seed of the fits, observations, and which of them are true.
+DataSet = tuple[int, Floats, NDArray[np.bool_]]
 
 
 def tre(center: ArrayLike, components: ArrayLike, T: NDArray[Any]) -> float:
@@ -74,16 +84,7 @@ def average_precision(errors: NDArray[Any], outliers: NDArray[np.bool_]) -> floa
     return float(np.sum(np.diff(recall, prepend=0.0) * precision))
 
 
-_DATA2_SIGMA = 0.35
-
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_IDX_BYTES = b"\0\0\x08"
-_ARRAY_NAMES = (("X", "y"), ("x_train", "y_train"))
-_MOST_FEATURES = 1 << 20
-
-
-@dataclass(frozen=True, eq=False)
-class Digits:
+class Digits(NamedTuple):
     """Pictures of digits 0 … 9, one a row, scaled so that the largest magnitude is 1."""
 
     X: Floats
@@ -105,7 +106,8 @@ def load_digits(path: Path | None) -> Digits:
         return Digits(np.asarray(X, dtype=np.float64) / 16.0, labels.astype(np.int64), "digits 8×8")
     check_plain(path)
     try:
-        read = _read_idx_pair if _is_idx(path) else read_libsvm
+        is_idx = path.is_file() and _read(path, 3) == _IDX_BYTES
+        read = _read_idx_pair if is_idx else read_libsvm
         X, labels = (_read_arrays if path.suffix.lower() == ".npz" else read)(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
@@ -131,11 +133,6 @@ def _read(path: Path, count: int = -1) -> bytes:
     with opener(path, "rb") as file:
         data: bytes = file.read(count)
     return data
-
-
-def _is_idx(path: Path) -> bool:
-    """Return whether a file begins with the magic number of IDX bytes."""
-    return path.is_file() and _read(path, 3) == _IDX_BYTES
 
 
 def _read_idx_pair(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -207,8 +204,7 @@ def _read_arrays(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
         raise InputError(f"{path}: {error}") from error
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(NamedTuple):
     """A method, of `bgsub.robustpca.competitors.METHODS`, with what it is told of the outliers.
 
     `t` is ``true`` if it is told the true number, ``half`` if it takes ⌈n/2⌉, empty if it has no t.
@@ -228,6 +224,10 @@ class Variant:
         return METHODS[self.method].make(settings)
 
 
+# Every row-outlier method with true t and with ⌈n/2⌉, and PCA. For OPRPCA "true" and "half" mean λ
+# such that no more than n − t rows are outliers; "rank k" takes the least λ with which the low-rank
+# part has rank k. HRPCA removes 2(n − t) rows at most, "T = n" goes on until none can be removed,
+# as its paper has it; with t = ⌈n/2⌉ the two are the same.
 VARIANTS = (
     Variant("TRPCA", "trpca", "true"),
     Variant("TRPCA(.5)", "trpca", "half"),
@@ -242,12 +242,6 @@ VARIANTS = (
     Variant("HRPCA(.5)", "hrpca", "half"),
     Variant("PCA", "pca", ""),
 )
-"""Every row-outlier method with true t and with ⌈n/2⌉, and PCA.
-
-For OPRPCA "true" and "half" mean λ such that no more than n − t rows are outliers; "rank k" takes
-the least λ with which the low-rank part has rank k. HRPCA removes 2(n − t) rows at most, "T = n"
-goes on until none can be removed, as its paper has it; with t = ⌈n/2⌉ the two are the same.
-"""
 
 
 def judge(
@@ -266,13 +260,6 @@ def judge(
     error = tre(estimator.center_, estimator.components_, X[labels])
     # Rounding may take the error of a perfect fit below zero.
     return max(error, 0.0), seconds, bool(estimator.converged_)
-
-
-_TRE_COLUMNS = ("share", "variant", "method", "t", "sets", "tre_mean", "tre_std", "seconds")
-DIGIT_COLUMNS = ("true", "outliers", "k", "n", *_TRE_COLUMNS, "converged")  # header of digits.csv
-SYNTHETIC_COLUMNS = ("data", "p", *_TRE_COLUMNS, "converged")  # header of synthetic.csv
-DataSet = tuple[int, Floats, NDArray[np.bool_]]
-"""Seed of the fits, observations, and which of them are true."""
 
 
 def _fit_all(
@@ -379,8 +366,7 @@ def draw_sets(
         yield int(sequence.generate_state(2)[1]), digits.X[rows[order]], true
 
 
-@dataclass(frozen=True)
-class SyntheticData:
+class SyntheticData(NamedTuple):
     """Observations of which it is known which are true, as the paper's Data1 and Data2.
 
     True observations are x = Ua + ε with a random p × k matrix U of orthonormal columns, a uniform
@@ -392,8 +378,8 @@ class SyntheticData:
 
     X: Floats
     labels: NDArray[np.bool_]  # True for true observations, False for outliers
+    # Orthonormal basis (k, p) of the subspace, through 0, that true observations lie near.
     components: Floats
-    """Orthonormal basis (k, p) of the subspace, through 0, that true observations lie near."""
 
 
 def _draw(
@@ -431,12 +417,9 @@ def _draw(
     return SyntheticData(X[order], (np.arange(n_samples) < len(true))[order], U.T)
 
 
-data1 = partial(_draw, "cube")
-"""Outliers uniform on [0, 2]^p: far from 0, and all on one side."""
-
+data1 = partial(_draw, "cube")  # outliers uniform on [0, 2]^p: far from 0, and all on one side
+# Outliers of a random half-space; true rows, noise included, are scaled by 0.5.
 data2 = partial(_draw, "half-space")
-"""Outliers of a random half-space; true rows, noise included, are scaled by 0.5."""
-
 DATA = {"Data1": data1, "Data2": data2}
 
 

@@ -40,6 +40,26 @@ _LOG_SPREAD = 8.0
 # Least grey levels that the darkest foreground stands for: noise alone must not look like one.
 _LEAST_SPAN = 40.0
 _PICTURE_WIDTH, _LABEL_WIDTH = 2.0, 1.3
+_HALF: Any = (0, (4, 2))  # lines of fits that take t = ⌈n/2⌉
+_OTHER: Any = (0, (6, 1.5, 1, 1.5))  # and of other variants
+_TRE_FLOOR = 1e-5  # what is less is drawn there
+# Curves with the same mark lie on top of each other where methods agree: each is shifted a little.
+_SHIFT = 0.0016
+_LEGEND_TITLE = "solid: told the true t\ndashed: t = ⌈n/2⌉\ndotted: takes no t\n"
+Point = Mapping[str, Any]  # a row of synthetic.csv or digits.csv
+_METHODS_IN_ROW, _SHEET_WIDTH = 4, 1.6
+_BAR_HEIGHT, _TITLE_HEIGHT = 0.42, 0.5
+TIMES_COLUMNS = (  # header of times.csv. ``paper_2014_seconds`` are the paper's figures, not ours.
+    *("column", "method", "k", "t", "seconds", "paper_2014_seconds", "iterations", "converged"),
+    *("objective", "auc", "average_precision", "true_outliers_flagged", "note", "reason"),
+)
+_NOTES = {
+    "trpca": "ten starts; the paper's seconds are of one",
+    "hrpca": "rows are removed until k + 1 are left",
+    "outlier-pursuit": "the paper's LLD",
+    "robust-subspace": "the paper's RPCA, of De la Torre and Black",
+}
+_ROUNDING = 1e-9  # tre that is 0 but for rounding
 
 
 def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") -> bytes:
@@ -117,7 +137,12 @@ def render_decomposition(comparison: Comparison, *, plot_format: PlotFormat = "p
     """Draw frame, background and |foreground| of the chosen frames, a row a method."""
     methods, frames = comparison.names, len(comparison.chosen)
     height, width = comparison.pictures[0].shape
-    top = _span(comparison)
+    highest = [
+        float(np.quantile(np.abs(picture - own), 0.999))
+        for backgrounds in comparison.backgrounds.values()
+        for picture, own in zip(comparison.pictures, backgrounds, strict=True)
+    ]
+    top = max([_LEAST_SPAN, *highest])  # grey levels that are black in the foreground
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(len(methods), 3 * frames, squeeze=False)
@@ -152,27 +177,6 @@ def render_decomposition(comparison: Comparison, *, plot_format: PlotFormat = "p
 
 def _say_no_result(axes: Axes) -> None:
     axes.text(0.5, 0.5, "no result", transform=axes.transAxes, ha="center", va="center")
-
-
-def _span(comparison: Comparison) -> float:
-    """Choose the grey levels that are black in the foreground."""
-    highest = [
-        float(np.quantile(np.abs(picture - own), 0.999))
-        for backgrounds in comparison.backgrounds.values()
-        for picture, own in zip(comparison.pictures, backgrounds, strict=True)
-    ]
-    return max([_LEAST_SPAN, *highest])
-
-
-_HALF: Any = (0, (4, 2))
-_OTHER: Any = (0, (6, 1.5, 1, 1.5))
-_TRE_FLOOR = 1e-5
-# Curves with the same mark lie on top of each other where methods agree: each is shifted a little.
-_SHIFT = 0.0016
-_LEGEND_TITLE = "solid: told the true t\ndashed: t = ⌈n/2⌉\ndotted: takes no t\n"
-
-Point = Mapping[str, Any]
-"""A row of synthetic.csv or digits.csv."""
 
 
 def render_tre(
@@ -246,11 +250,6 @@ def _look(method: str, line: Any, *, hollow: bool) -> dict[str, Any]:
     color, marker = _LOOKS[method]
     look = {"color": color, "markerfacecolor": "white" if hollow else color, "marker": marker}
     return {**look, "linestyle": line, "linewidth": 1.6}
-
-
-_METHODS_IN_ROW = 4
-_SHEET_WIDTH = 1.6
-_BAR_HEIGHT, _TITLE_HEIGHT = 0.42, 0.5
 
 
 def render_sheet(
@@ -378,20 +377,6 @@ def _draw_line(
     axes.plot(list(seconds), list(seconds.values()), label=label, markersize=7, **look)
 
 
-TIMES_COLUMNS = (
-    *("column", "method", "k", "t", "seconds", "paper_2014_seconds", "iterations", "converged"),
-    *("objective", "auc", "average_precision", "true_outliers_flagged", "note", "reason"),
-)
-"""Header of times.csv. ``paper_2014_seconds`` are the paper's figures, not ours."""
-
-_NOTES = {
-    "trpca": "ten starts; the paper's seconds are of one",
-    "hrpca": "rows are removed until k + 1 are left",
-    "outlier-pursuit": "the paper's LLD",
-    "robust-subspace": "the paper's RPCA, of De la Torre and Black",
-}
-
-
 def time_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """Make the rows of times.csv; the paper's cells are None where its table has no figure."""
     return [
@@ -425,9 +410,6 @@ def table_one(comparison: Comparison) -> tuple[list[str], list[dict[str, Any]]]:
 def _column(row: MethodRow) -> str:
     """Name a row's column as the paper does, or as bgsub does where the paper has none."""
     return f"{PAPER_NAMES.get(row.method, row.method)}{row.variant}"
-
-
-_ROUNDING = 1e-9
 
 
 def tre_table(

@@ -21,6 +21,39 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+_DEFAULT_METHODS = tuple(METHODS)
+COLUMNS = (  # header of compare.csv
+    *("method", "k", "t", "seconds", "iterations", "converged", "objective"),
+    *("auc", "average_precision", "true_outliers_flagged", "reason"),
+)
+UNKNOWN = -1  # label of a frame that is not listed
+_FORMS = (("frame", "outlier"), ("first", "last"), ("first_frame", "last_frame"))
+PAPER_KS = (1, 3, 5, 7, 9)  # numbers of components in Table 1
+# What the table calls methods that have another name here.
+PAPER_NAMES = {"outlier-pursuit": "lld", "robust-subspace": "rpca"}
+_SECONDS: dict[str, tuple[float | None, ...]] = {
+    "trpca": (7, 99, 64, 114, 119),
+    "trpca(.5)": (13, 61, 78, 62, 92),
+    "orpca": (3659, 8151, 2797, 4138, 6371),
+    "orpca(.5)": (3450, 13852, 3726, 3153, 8508),
+    "hrpca": (45990, 50491, 72009, 67174, 96954),
+    "hrpca(.5)": (48603, 56090, 77344, 90931, 106782),
+    "outlier-pursuit": (None, None, 232667, None, None),
+    "robust-subspace": (1078, 730, 3615, 4230, 4113),
+    "pcp": (None, None, 875, None, None),
+}
+PAPER_TIMES = {  # its seconds by k, by the names of entries of a comparison, in the paper's order
+    name: {k: each for k, each in zip(PAPER_KS, seconds, strict=True) if each is not None}
+    for name, seconds in _SECONDS.items()
+}
+OTHERS = "others"  # all other digits, in equal proportion
+_PAPER_LAMBDA = 0.001  # λ of PCP in the paper, chosen by hand
+_PERSON = ((638, 891), (1390, 1502))  # frames of "Moved Object" with a person
+_comparison = functools.partial(option, "Comparison")
+_experiment = functools.partial(option, "Experiment")
+_data = functools.partial(option, "Data")
+MANY_REMOVALS = 1 << 40  # more than there are rows: HRPCA stops where no more than k + 1 are left
+
 
 @dataclass(frozen=True, kw_only=True)
 class Entry(Settings):
@@ -33,19 +66,6 @@ class Entry(Settings):
     def name(self) -> str:
         """For tables and legends."""
         return f"{self.method}{self.variant}"
-
-
-_DEFAULT_METHODS = tuple(METHODS)
-COLUMNS = (
-    *("method", "k", "t", "seconds", "iterations", "converged", "objective"),
-    *("auc", "average_precision", "true_outliers_flagged", "reason"),
-)
-"""Header of compare.csv."""
-
-
-_comparison = functools.partial(option, "Comparison")
-_experiment = functools.partial(option, "Experiment")
-_data = functools.partial(option, "Data")
 
 
 def _ks(default: tuple[int, ...], more: str = "", section: str = "Comparison") -> Any:
@@ -61,10 +81,6 @@ def _lambda(default: float | None, **more: Any) -> Any:
 def _truth(more: str = "", **unset: Any) -> Any:
     text = "True outliers as CSV: frame,outlier (0 or 1), or spans first,last; frames from 1."
     return _comparison(None, File(), text + more, **unset)
-
-
-UNKNOWN = -1  # label of a frame that is not listed
-_FORMS = (("frame", "outlier"), ("first", "last"), ("first_frame", "last_frame"))
 
 
 def read_labels(path: Path, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
@@ -191,12 +207,12 @@ class MethodRow:
     objective: float | None = None  # mean of the t smallest r_i, in grey levels²
     auc: float | None = None
     average_precision: float | None = None
+    # Share of the true outliers whose score exceeds the cut-off.
     true_outliers_flagged: float | None = None
-    """Share of the true outliers whose score exceeds the cut-off."""
     reason: str = ""  # why there is no result, or what the fit warned of
     errors: Floats | None = field(default=None, repr=False)  # r_i, shape (n,)
+    # Of the frames chosen, for the largest k.
     backgrounds: Floats | None = field(default=None, repr=False)
-    """Of the frames chosen, for the largest k."""
 
     @property
     def name(self) -> str:
@@ -220,8 +236,8 @@ class Comparison:
     labels: NDArray[np.int8] | None  # 1 for true outliers, 0 for ordinary frames, -1 unknown
     chosen: list[int]  # numbers of the frames with pictures
     pictures: list[Floats]
+    # Of these frames by the names of the rows, for the largest k.
     backgrounds: dict[str, list[Floats]]
-    """Of these frames by the names of the rows, for the largest k."""
     stages: dict[str, float]  # seconds of what was done once: ``decode`` and ``gram``
     facts: dict[str, Any]  # of the input, for a manifest
     warnings: list[str]
@@ -235,35 +251,6 @@ class Comparison:
     def ks(self) -> list[int]:
         """The numbers of components, in order."""
         return list(dict.fromkeys(row.k for row in self.rows))
-
-
-PAPER_KS = (1, 3, 5, 7, 9)  # numbers of components in Table 1
-PAPER_NAMES = {"outlier-pursuit": "lld", "robust-subspace": "rpca"}
-"""What the table calls methods that have another name here."""
-
-_SECONDS: dict[str, tuple[float | None, ...]] = {
-    "trpca": (7, 99, 64, 114, 119),
-    "trpca(.5)": (13, 61, 78, 62, 92),
-    "orpca": (3659, 8151, 2797, 4138, 6371),
-    "orpca(.5)": (3450, 13852, 3726, 3153, 8508),
-    "hrpca": (45990, 50491, 72009, 67174, 96954),
-    "hrpca(.5)": (48603, 56090, 77344, 90931, 106782),
-    "outlier-pursuit": (None, None, 232667, None, None),
-    "robust-subspace": (1078, 730, 3615, 4230, 4113),
-    "pcp": (None, None, 875, None, None),
-}
-PAPER_TIMES = {
-    name: {k: each for k, each in zip(PAPER_KS, seconds, strict=True) if each is not None}
-    for name, seconds in _SECONDS.items()
-}
-"""Its seconds by k, by the names of entries of a comparison, in the paper's order."""
-
-
-OTHERS = "others"  # all other digits, in equal proportion
-_PAPER_LAMBDA = 0.001  # λ of PCP there, chosen by hand
-_PERSON = ((638, 891), (1390, 1502))  # frames of "Moved Object" with a person
-
-MANY_REMOVALS = 1 << 40  # more than there are rows: HRPCA stops where no more than k + 1 are left
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,29 +13,21 @@ from bgsub.background.plates import Background
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene, Shown
 from bgsub.segmenter.network import Answer, answer, enlarged, marked
-from bgsub.segmenter.protocol import (
-    Flags,
-    FrameView,
-    LeftOut,
-    MaskOptions,
-    MaskResult,
-    Segmenter,
-)
+from bgsub.segmenter.protocol import Flags, FrameView, LeftOut, MaskOptions, MaskResult, Segmenter
 from bgsub.segmenter.residual import ResidualSegmenter
 from bgsub.video.frames import Bytes, in_color
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
 
+# Probability from which a pixel is foreground, by sensitivity.
 THRESHOLDS: dict[str, float] = {"low": 0.7, "normal": 0.5, "high": 0.3}
-"""Probability from which a pixel is foreground, by sensitivity."""
-
 SCORE_LEVEL = 500  # score of a pixel that is as likely an object as not
 SCALE = 1000  # what probabilities are multiplied by where they are written as integers
 LEAST_AREA = 1e-4  # share of a frame that an object covers, at least
+# Probabilities from which a pixel is no part of the empty scene, and from which one may be an
+# object.
 _SUSPECT, _DOUBT = 0.25, 0.1
-"""Probabilities from which a pixel is no part of the empty scene, and from which one may be an
-object."""
 
 
 class MaskModel(Segmenter):
@@ -91,8 +83,7 @@ class MaskModel(Segmenter):
             found = self.scene.background.of(own)
             said = answer(self.scene.background, found, None)
             chance = enlarged(np.maximum(said.objects, said.shadows), sample.full[index], own)
-            hidden = (chance > _SUSPECT).astype(np.uint8)
-            grown = cv2.dilate(hidden, np.ones((3, 3), np.uint8))
+            grown = cv2.dilate((chance > _SUSPECT).astype(np.uint8), np.ones((3, 3), np.uint8))
             return np.asarray(grown == 0), self.scene.shown(found)
 
         flags, shown = zip(*each(empty, range(len(sample.kept))), strict=True)
@@ -170,8 +161,8 @@ class MaskModel(Segmenter):
         return speck / mask.size
 
 
+# The segmenters that there are, by their names among the values of ``--model``.
 SEGMENTERS: dict[str, type[Segmenter]] = {one.name: one for one in (MaskModel, ResidualSegmenter)}
-"""The segmenters that there are, by their names among the values of ``--model``."""
 
 
 def saved_kind(model: BackgroundModel, threshold: float | None) -> type[Segmenter]:

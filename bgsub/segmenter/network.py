@@ -10,31 +10,26 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from bgsub.background.camera import moved
 from bgsub.background.plates import Background, Hypothesis, Plates
+from bgsub.robustpca.spaces import Singles
 from bgsub.video.frames import Bytes, in_grey
 
-Singles = NDArray[np.float32]
-
 WEIGHTS = "mask.onnx"
-
 CHANNELS = 16  # planes that `features` returns
 _LEVELS = np.arange(256, dtype=np.float32)
 _CENTRED, _LOGARITHMS = (_LEVELS - 128) / 64, np.log(_LEVELS + 8)
 _ACTIVE, _NOISY = _LEVELS / (_LEVELS + 48), _LEVELS / (_LEVELS + 32)
 
+# Side of the windows in which edges of the answer follow those of the frame, and the variance of
+# luma, of values from 0 to 1, below which they do not.
 _REACH, _FLAT = 5, 2e-4
-"""Side of the windows in which edges of the answer follow those of the frame, and the variance of
-luma, of values from 0 to 1, below which they do not."""
-
+# Enlargement from which edges follow the frame: below it the answer is as fine as the frame.
 _ENLARGED = 1.2
-"""Enlargement from which edges follow the frame: below it the answer is as fine as the frame."""
-
+# Share of a level below which no probability reaches it when it is enlarged, and the pixels around
+# those above it that can.
 _POSSIBLE, _MARGIN = 1 / 4, 8
-"""Share of a level below which no probability reaches it when it is enlarged, and the pixels around
-those above it that can."""
 
 
 class _Own(threading.local):
@@ -191,8 +186,7 @@ def marked(chances: Singles, frame: Bytes, small: Bytes, level: float) -> Bytes:
     height, width = frame.shape[:2]
     tall, wide = chances.shape
     mask = np.zeros((height, width), np.uint8)
-    possible = (chances >= level * _POSSIBLE).view(np.uint8)
-    left, top, across, down = cv2.boundingRect(possible)
+    left, top, across, down = cv2.boundingRect((chances >= level * _POSSIBLE).view(np.uint8))
     columns = _whole(left, left + across, wide, width)
     rows = _whole(top, top + down, tall, height)
     here, there = (tuple(slice(*ends) for ends in pair) for pair in zip(rows, columns, strict=True))

@@ -24,7 +24,6 @@ from bgsub.video.arrays import ArrayArchive, ArrayFileError
 from bgsub.video.frames import Bytes, in_grey
 
 _MARK = "bgsub_subtractor"
-
 _SHADOW = 127  # value of cast shadows, as in OpenCV's subtractors
 
 
@@ -290,11 +289,9 @@ class Subtractor:
                 subtractor._shape = scene.shape + (() if subtractor._is_grey else (3,))
                 subtractor._model = MaskModel(scene, subtractor._options)
         except OSError as error:
-            message = f"{path}: cannot be read ({error.strerror or error})"
-            raise InputError(message) from error
+            raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
         except (KeyError, ValueError, TypeError, ArrayFileError, cv2.error) as error:
-            message = f"{path}: is not a file that Subtractor.save wrote"
-            raise InputError(message) from error
+            raise InputError(f"{path}: is not a file that Subtractor.save wrote") from error
         return subtractor
 
     def _checked(self, image: NDArray[np.uint8]) -> Bytes:
@@ -314,11 +311,8 @@ def _image(frame: NDArray[np.uint8]) -> Bytes:
     image = np.asarray(frame)
     is_image = image.ndim == 2 or (image.ndim == 3 and image.shape[2] == 3)
     if image.dtype != np.uint8 or not is_image or 0 in image.shape:
-        shape = "×".join(map(str, image.shape))
-        message = (
-            f"a frame is {image.dtype} of shape {shape}; it must be uint8, (h, w) or (h, w, 3)"
-        )
-        raise UsageError(message)
+        given = f"{image.dtype} of shape {'×'.join(map(str, image.shape))}"
+        raise UsageError(f"a frame is {given}; it must be uint8, (h, w) or (h, w, 3)")
     return np.ascontiguousarray(image)
 
 

@@ -17,10 +17,8 @@ _ALIKE = 14  # grey levels up to which a pixel shows the same: noise of 3×3 pix
 _STEADY = 0.8  # share of a region's pixels: outlines flicker, and sleepers breathe
 _RIM = 2.5  # sides of the smallest region for a width of the rim around what was absorbed
 _DRIFT_S = 0.5  # seconds in which a remembered colour may follow the light by one grey level
-
-
+# What becomes of what has come to rest; a number is seconds after which it is absorbed.
 Stillness = Literal["foreground", "background"] | float
-"""What becomes of what has come to rest; a number is seconds after which it is absorbed."""
 
 
 def absorbed_after(still: Stillness | None) -> float | None:

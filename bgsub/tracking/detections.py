@@ -12,18 +12,14 @@ from numpy.typing import NDArray
 
 from bgsub.video.frames import Bytes, cut_out, in_grey
 
+# x and y of the upper left corner, width and height, in pixels.
 Box = tuple[float, float, float, float]
-"""x and y of the upper left corner, width and height, in pixels."""
-
 Sign = Literal["brighter", "darker", "mixed", ""]
-
 _BRIGHTER_FROM = 0.8  # share of pixels that differ one way, from which it is not called mixed
 _ENOUGH, _LEAST_ROWS = 1000, 24  # pixels, and rows, that say what colour and sign a region has
 LEAST_SHARE = 0.0008  # of the picture, of a mask's smallest object: 8×8 pixels of 320×240
-
 # Half of 255; pixels around what a mask shows that belong to it; regions of a frame: more is noise.
 _EVEN, _BESIDE, _MOST_WEAK = 128, 2, 2000
-
 _CHILD, _PARENT = 2, 3  # columns of OpenCV's tree: a region's first hole, and a hole's region
 
 

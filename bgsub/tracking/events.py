@@ -21,11 +21,10 @@ from bgsub.tracking.tracker import Observation
 
 Kind = Literal["object", "frame", "both"]
 
-EVENT_COLUMNS = (
+EVENT_COLUMNS = (  # header of events.csv; tracks are parted by spaces
     *("event", "kind", "first_frame", "last_frame", "start_s", "end_s", "peak_frame"),
     *("area", "tracks", "x", "y", "width", "height"),
 )
-"""Header of events.csv; tracks are parted by spaces."""
 
 
 @dataclass(frozen=True)

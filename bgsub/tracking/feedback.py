@@ -112,8 +112,8 @@ class _Way:
         if self.place is None or self.reached is None:
             return False
         reach, farthest = math.hypot(*self.place[2:]), math.hypot(*self.reached[2:])
-        is_within = reach <= _REACH * farthest + self.room
-        return self.n_alike >= _ALIKE * self.frames and is_within
+        is_alike = self.n_alike >= _ALIKE * self.frames
+        return is_alike and reach <= _REACH * farthest + self.room
 
 
 class Feedback:
@@ -146,8 +146,7 @@ class Feedback:
 
     def describe(self) -> str:
         """Describe what was dropped and how to have it back; empty where nothing was."""
-        dropped = self.dropped
-        if not dropped:
+        if not (dropped := self.dropped):
             return ""
         counts = Counter(dropped.values())
         named = ", ".join(f"{count} like {name}" for name, count in list(counts.items())[:3])
@@ -222,8 +221,7 @@ def drop_alike(
     """Write the tables of a folder anew, without the tracks that are like examples."""
     for seen in read_objects(folder / "objects.csv"):
         feedback.takes(seen)
-    dropped = feedback.dropped
-    if not dropped:
+    if not (dropped := feedback.dropped):
         return found
     everything = folder / "objects-all.csv"
     (folder / "objects.csv").replace(everything)

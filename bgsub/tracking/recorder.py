@@ -19,14 +19,12 @@ from bgsub.tracking.tables import ObjectsWriter, Track, TrackRecorder, write_tra
 from bgsub.tracking.tracker import Followed, Observation, Tracker
 from bgsub.video.frames import Bytes
 
+# What a recorder writes; regions.csv too where there are regions or lines.
 FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
-"""What a recorder writes; regions.csv too where there are regions or lines."""
-
 _MANY = 4  # objects of an event from which a list of times alone says little, as on a busy street
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """Where masks of `mask_size` lie in pictures of `size`: in `region`, x, y, width and height."""
 
     size: tuple[int, int]

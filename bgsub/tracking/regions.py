@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
@@ -17,9 +17,8 @@ from bgsub.runtime.files import read_json, write_rows
 from bgsub.tracking.tracker import Observation
 
 Point = tuple[float, float]
-
+# Header of regions.csv; of a line, entries cross it from its left to its right, exits back.
 _REGION_COLUMNS = ("region", "kind", "entries", "exits", "dwell_s", "tracks")
-"""Header of regions.csv; of a line, entries cross it from its left to its right, exits back."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +33,7 @@ class Region:
         return cv2.pointPolygonTest(self.polygon, (x, y), measureDist=False) >= 0
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A named line from one point to another, in pixels of the input picture."""
 
     name: str
@@ -72,16 +70,14 @@ def check_inside(
             wrong = "is smaller than a pixel"
         else:
             continue
-        message = f"{kind} {own!r} {wrong}; its points are x and y in pixels of the input"
-        raise UsageError(message)
+        raise UsageError(f"{kind} {own!r} {wrong}; its points are x and y in pixels of the input")
 
 
 def read_regions(path: Path) -> list[Region]:
     """Read ``{"name": [[x, y], …], …}``, polygons in pixels of the input; InputError if not."""
     plain = read_json(path, "JSON file", lambda it: it, pairs=partial(_named_once, path))
     if not isinstance(plain, dict) or not plain:
-        message = f'{path}: must hold one object, {{"name": [[x, y], …], …}}'
-        raise InputError(message)
+        raise InputError(f'{path}: must hold one object, {{"name": [[x, y], …], …}}')
     return [Region(name, _polygon(path, name, points)) for name, points in plain.items()]
 
 

@@ -22,17 +22,15 @@ from bgsub.tracking.tracker import Observation
 
 Item = TypeVar("Item")
 Side = Literal["left", "right", "top", "bottom", "inside"]
-
 _BORDER = 0.015  # share of the picture's longer side within which a box is at the border
 _STILL, _STILL_S = 0.1, 1.0  # own sizes that it may move in so many seconds and be at rest
 _STEP = 0.1  # own sizes by which it must have moved for its path to grow: outlines breathe
 _MOST_KEPT = 4096  # speeds kept of a track for their median, of which every second one goes then
 
-OBJECT_COLUMNS = (
+OBJECT_COLUMNS = (  # header of objects.csv
     *("frame", "time_s", "track", "x", "y", "width", "height"),
     *("cx", "cy", "area", "score", "sign"),
 )
-"""Header of objects.csv."""
 
 
 @dataclass(frozen=True)
@@ -250,8 +248,7 @@ def _gap(one: Observation, other: Observation) -> float:
 def _observation(row: dict[str, Any]) -> Observation:
     plain = {**row, "score": row["score"] or "nan", "first_s": "nan"}
     x, y, width, height = (float(row[name]) for name in ("x", "y", "width", "height"))
-    values = converted(Observation, plain)
-    return Observation(**values, box=(x, y, width, height), sign=row["sign"])
+    return Observation(**converted(Observation, plain), box=(x, y, width, height), sign=row["sign"])
 
 
 def read_tracks(path: Path) -> Iterator[Track]:

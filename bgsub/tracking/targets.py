@@ -13,40 +13,34 @@ from numpy.typing import ArrayLike, NDArray
 from bgsub.tracking.detections import Box, Detection, center, positions
 from bgsub.video.frames import Bytes
 
+# Standard deviations: of the change of velocity in a frame and of a measured centre, in sizes of
+# the object, and the least of a measured centre in pixels. Outlines breathe.
 _STEP, _MEASURED, _LEAST = 0.12, 0.06, 0.4
-"""Standard deviations: of the change of velocity in a frame and of a measured centre, in sizes of
-the object, and the least of a measured centre in pixels. Outlines breathe."""
-
+# Pixels of a patch above which it is reduced; root mean square difference in grey levels up to
+# which a place may show the object; pixels by which outlines move from frame to frame.
 _MOST_PIXELS, _ALIKE, _BREATH = 40_000, 35.0, 2
-"""Pixels of a patch above which it is reduced; root mean square difference in grey levels up to
-which a place may show the object; pixels by which outlines move from frame to frame."""
-
 _DISTINCT = 20.0  # grey levels between colours of objects that their looks tell apart
 _LEARNING = 0.12  # share by which a frame moves the usual size and colour of an object
 _LONG, _RARELY = 8, 4  # frames hidden, from which it is looked for in every fourth one only
-
 _OVER, _LEFT = 0.5, 0.3  # share covered by another, and left of a region, of one beside that other
 
+# Pixels of objects below which they part a region by its pixels, share of their usual areas from
+# which it shows them beside each other, and trust in a centre found so: outlines of larger ones
+# overlap, and motion tells more.
 _TINY, _SIDE_BY_SIDE, _PARTED = 100, 0.8, 0.4
-"""Pixels of objects below which they part a region by its pixels, share of their usual areas from
-which it shows them beside each other, and trust in a centre found so: outlines of larger ones
-overlap, and motion tells more."""
-
+# Costs of a pair that is out of the question, and of an object without a detection: above that of
+# every pair, and below that of two poor ones.
 FORBIDDEN, ALONE = 1e6, 2.0
-"""Costs of a pair that is out of the question, and of an object without a detection: above that of
-every pair, and below that of two poor ones."""
-
+# How far from its prediction an object is looked for: sizes, standard deviations, pixels; and most
+# sizes by which an uncertain prediction reaches further (and 20 pixels).
 _REACH, _FARTHEST = (0.6, 3.0, 2.0), 4.0
-"""How far from its prediction an object is looked for: sizes, standard deviations, pixels; and most
-sizes by which an uncertain prediction reaches further (and 20 pixels)."""
-
 _AREA_COST = 0.3  # of twice (or half) the usual area
 _COLOR_COST, _COLOR_SPAN = 0.6, 40.0  # of a colour that is so many grey levels off or more
 _OTHER = 8  # factor between areas of other things, but where the border cut one
 
+# Own sizes beyond the usual reach from which only what looks like an object is it: factor between
+# areas and grey levels between colours.
 _NEAR, _ALIKE_AREA, _ALIKE_COLOR = 1.5, 3.0, 40.0
-"""Own sizes beyond the usual reach from which only what looks like an object is it: factor between
-areas and grey levels between colours."""
 
 
 class Motion:
@@ -141,8 +135,7 @@ def _least_squares(window: Bytes, patch: Bytes, inside: Bytes) -> tuple[float, t
     """
     one, two = window, patch
     if window.ndim == 3:
-        apart = np.abs(np.subtract(cv2.mean(patch, inside), cv2.mean(window)))
-        channel = int(apart.argmax())
+        channel = int(np.abs(np.subtract(cv2.mean(patch, inside), cv2.mean(window))).argmax())
         one = np.asarray(cv2.extractChannel(window, channel), dtype=np.uint8)
         two = np.asarray(cv2.extractChannel(patch, channel), dtype=np.uint8)
     energy = np.square(one, dtype=np.float32)
@@ -377,8 +370,7 @@ def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
     if rows.size:
         from scipy.optimize import linear_sum_assignment
 
-        more = np.minimum(costs[np.ix_(rows, columns)] - ALONE, 0)
-        at, to = linear_sum_assignment(more)
+        at, to = linear_sum_assignment(np.minimum(costs[np.ix_(rows, columns)] - ALONE, 0))
         found = zip(rows[at].tolist(), columns[to].tolist(), strict=True)
         pairs += [pair for pair in found if allowed[pair]]
     return sorted(pairs)

@@ -35,7 +35,6 @@ _APART_S = 0.15  # between two frames from which nothing can be followed from on
 _FORGOTTEN_FRAMES = 12  # for which a tentative track may be missed
 _BORDER_PIXELS = 2  # from the border, from which something may have come
 LATEST = 8  # frames after which a frame is shown with what is known by then
-
 _LONGEST_S = 30.0  # after which a frame is settled: what is never clear would keep all waiting
 
 # What a region swallows was a piece of it and no object, if it has less than this share of it (the
@@ -43,7 +42,6 @@ _LONGEST_S = 30.0  # after which a frame is settled: what is never clear would k
 _PIECE, _CUT_PIECE, _YOUNG_FRAMES = 0.5, 0.1, 25
 
 _GROWN = 2.5  # usual areas of all its objects, from which a region shows one that they are parts of
-
 _SURE_PART = 16  # the score is halved at this part, 1/16, of the least area that is not small,
 _SURE_FRAMES = 2  # and where something was seen in so many frames
 _SUREST = 0.985  # probability of its pixels above which nothing is more certain
