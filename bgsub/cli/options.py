@@ -164,8 +164,6 @@ _EXTRAS = {
     "report": "Write report.html too, a page to look at in a browser, and input.mp4, which it "
     "shows.",
 }
-
-
 output_options = together(
     named("outputs"),
     *(

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 _SHEETS: dict[str, Literal["own", "common"]]
 _SHEETS = {"frames-own.png": "own", "frames-common.png": "common"}
-
-
 _Files = dict[str, str | bytes]
 _Rows = list[dict[str, Any]]
 _Made = tuple[

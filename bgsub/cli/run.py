@@ -42,10 +42,8 @@ _batch_options: Callable[[opts.F], opts.F] = opts.together(
     ),
     opts.named("jobs", section="Results"),
 )
-
-
+# Of an earlier run its run.json, its input and the input's SHA-256.
 _Repeated = tuple[Path, str | None, str | None]
-"""Of an earlier run its run.json, its input and the input's SHA-256."""
 
 
 def _repeat(ctx: click.Context, _param: click.Parameter, value: str | None) -> _Repeated | None:

@@ -25,9 +25,8 @@ from bgsub.segmenter.protocol import FrameView, MaskResult
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.video.frames import Bytes, Layout
 
+# What has to be computed of a frame for a sink, besides its picture.
 Need = Literal["background", "mask", "scores"]
-"""What has to be computed of a frame for a sink, besides its picture."""
-
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 

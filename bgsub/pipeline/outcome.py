@@ -38,19 +38,14 @@ if TYPE_CHECKING:
     from bgsub.pipeline.camera import CameraWatch
     from bgsub.pipeline.outputs import MaskStatistics
 
-_SPANS_SHOWN = 5
-
+_SPANS_SHOWN, _NUMBERS_SHOWN = 5, 8
 EMPTY = "every mask is empty"  # what the hint about such masks begins with
-
-_LEFT_OUT = (
+_LEFT_OUT = (  # why pixels are left out of masks, and what marks them
     ("as cast shadows", "--shadows keep"),
     ("as too small", "--min-area 1"),
     ("as nearly as likely objects as not", "--sensitivity high"),
 )
-"""Why pixels are left out of masks, and what marks them."""
-
 _WORTH_A_LINE = 1e-4  # mean share of a frame, that of the smallest object, that is worth a hint
-
 # The better half is what outliers are compared with, so that half is all there can be.
 _NEARLY_HALF = 0.45
 # On recordings where most frames are clean, errors of ordinary frames spread by up to 0.33 of
@@ -60,8 +55,6 @@ _SPREAD = 0.35
 _COMPONENTS_A_FRAME = 1 / 3
 # What the warnings of a fit are known by that have a hint of their own.
 _OWN_HINTS = ("n_components", "max_iter")
-
-_NUMBERS_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -250,11 +243,7 @@ def _errors(
 
 
 def commit(
-    results: ResultsDirectory,
-    manifest: dict[str, Any],
-    watch: Stopwatch,
-    *,
-    with_page: bool,
+    results: ResultsDirectory, manifest: dict[str, Any], watch: Stopwatch, *, with_page: bool
 ) -> RunResult:
     """Write the page if asked for, check the manifest, and put all results in place."""
     manifest = check_facts(manifest)
