@@ -16,7 +16,7 @@ from bgsub.fit.store import are_left_out
 from bgsub.outliers.errors_table import ErrorTable, write_csv
 from bgsub.outliers.events import Event, find_events, outlier_frames
 from bgsub.pipeline.inputs import output_name
-from bgsub.pipeline.outputs import FrameOutputs
+from bgsub.pipeline.outputs import FrameOutputs, MaskStatistics
 from bgsub.pipeline.results import (
     ResultsDirectory,
     Stopwatch,
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
     from bgsub.page.films import FramePictures
     from bgsub.pipeline.camera import CameraWatch
-    from bgsub.pipeline.outputs import MaskStatistics
 
 _SPANS_SHOWN, _NUMBERS_SHOWN = 5, 8
 EMPTY = "every mask is empty"  # what the hint about such masks begins with

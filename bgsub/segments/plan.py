@@ -86,7 +86,6 @@ def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
         text = "%s: each segment is decoded from the start of the film (%s)"
         notes.info(text, film.source.name, film.from_the_start)
     edges, total = [*(place for place, _, _ in begins), film.numbers.size], film.numbers.size
-
     segments = []
     for i, (place, reason, state) in enumerate(begins):
         size = edges[i + 1] - place
