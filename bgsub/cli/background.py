@@ -26,7 +26,6 @@ _UNLIKE = (
     "have a colour that three of four frames do not share: what hardly leaves, or moves in the "
     "wind, may be left there"
 )
-
 _results = functools.partial(option, "Results")
 
 

@@ -57,14 +57,9 @@ class Session:
             return
         text = " ".join(message.split())
         if self.log_json:
-            entry = {
-                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-                "level": _LEVEL_OF.get(event, "info"),
-                "event": event,
-                "input": self.input,
-                "message": text,
-                **facts,
-            }
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            kind = {"time": now, "level": _LEVEL_OF.get(event, "info"), "event": event}
+            entry = {**kind, "input": self.input, "message": text, **facts}
             text = json.dumps({name: value for name, value in entry.items() if value is not None})
         else:
             if self.label:  # a message may begin with the name, with or without folders

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bgsub.cluster.parts import Part
 
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
-
 _batch_options: Callable[[opts.F], opts.F] = opts.together(
     opts.out_option(
         "Folder for the results; each of several inputs gets a folder in it.", required=False

@@ -34,7 +34,6 @@ from bgsub.version import __version__
 from bgsub.video.selection import format_time
 
 _ASSETS = files("bgsub.page") / "assets"
-
 _MOST_FRAMES = 110_000  # frames up to which a page holds the values of all
 _MOST_BOXES = 40_000  # boxes up to which a page draws those of all objects
 _MOST_TRACKS = 300

@@ -18,7 +18,6 @@ from urllib.parse import unquote, urlsplit
 from bgsub.page import PAGE
 
 _log = logging.getLogger(__name__)
-
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _CHUNK = 1 << 16
 _HEADERS = {
