@@ -69,14 +69,9 @@ class Film:
 
     def describe(self, src: str) -> dict[str, Any]:
         """Return what a page needs to play it and to find a picture, as plain JSON."""
-        return {
-            "src": src,
-            "width": self.width,
-            "height": self.height,
-            "base": float(self.base),
-            "shortest": self.shortest,
-            "stamps": pack_integers(self.stamps - self.start),
-        }
+        size = {"width": self.width, "height": self.height}
+        stamps = {"shortest": self.shortest, "stamps": pack_integers(self.stamps - self.start)}
+        return {"src": src, **size, "base": float(self.base), **stamps}
 
     def pictures(self, places: Sequence[int]) -> Iterator[tuple[int, Bytes]]:
         """Yield places, increasing from 0, and what decodes of their pictures, (h, w, 3) in RGB."""

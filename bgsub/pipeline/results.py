@@ -35,7 +35,6 @@ MANIFEST = "run.json"
 # Within the hidden folder of a run that puts its results in place: those that they replace.
 _REPLACED = "replaced"
 _ADVICE = "free some space or choose another folder with --out"
-
 # Of an output: ``bytes``, ``sha256`` and, of a folder, the number of its ``pictures``.
 OutputFacts = dict[str, int | str]
 _OURS = re.compile(
