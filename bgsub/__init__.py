@@ -24,32 +24,11 @@ if TYPE_CHECKING:
     from bgsub.tracking.tracker import Observation
     from bgsub.video.source import FrameSource, open_source
 
-__all__ = [
-    "TRPCA",
-    "BackgroundModel",
-    "BgsubError",
-    "ErrorTable",
-    "Event",
-    "FrameSource",
-    "Observation",
-    "OnlineTRPCA",
-    "RunOptions",
-    "RunResult",
-    "SceneEvent",
-    "SourceOptions",
-    "Subtractor",
-    "Track",
-    "__version__",
-    "apply",
-    "find_events",
-    "fit_errors",
-    "load_results",
-    "masks",
-    "model_errors",
-    "objects",
-    "open_source",
-    "run",
-]
+__all__ = ["BgsubError", "RunOptions", "SourceOptions", "__version__"]
+__all__ += ["FrameSource", "apply", "fit_errors", "masks", "model_errors", "open_source", "run"]
+__all__ += ["ErrorTable", "Event", "RunResult", "find_events", "load_results"]
+__all__ += ["Observation", "SceneEvent", "Track", "objects"]
+__all__ += ["TRPCA", "BackgroundModel", "OnlineTRPCA", "Subtractor"]
 
 # Names are imported on first use, so that `bgsub --help` does not wait for NumPy and OpenCV.
 _NAMES = {

@@ -15,34 +15,27 @@ class BgsubError(Exception):
     exit_code = 1
     meaning = "an unexpected error (please report it, with the output of --debug)"
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, exit_code: int | None = None) -> None:
         """Take the first line of a class for the meaning of its exit code."""
+        cls.exit_code = cls.exit_code if exit_code is None else exit_code
         first = (cls.__doc__ or "").partition("\n")[0].rstrip(".")
         cls.meaning = first[:1].lower() + first[1:]
 
 
-class UsageError(BgsubError):
+class UsageError(BgsubError, exit_code=2):
     """Wrong usage: an unknown option, or a value that makes no sense."""
 
-    exit_code = 2
 
-
-class InputError(BgsubError):
+class InputError(BgsubError, exit_code=3):
     """An input cannot be read."""
 
-    exit_code = 3
 
-
-class EmptySelectionError(BgsubError):
+class EmptySelectionError(BgsubError, exit_code=4):
     """Nothing is selected: no frame or no pixel is left."""
 
-    exit_code = 4
 
-
-class OutputError(BgsubError):
+class OutputError(BgsubError, exit_code=5):
     """An output cannot be written, or exists already."""
-
-    exit_code = 5
 
 
 def cannot_write(
@@ -68,28 +61,20 @@ def writing(
         raise cannot_write(path, error, advice) from error
 
 
-class BatchError(BgsubError):
+class BatchError(BgsubError, exit_code=6):
     """Some inputs of a batch failed; the others are done."""
 
-    exit_code = 6
 
-
-class MemoryLimitError(BgsubError):
+class MemoryLimitError(BgsubError, exit_code=7):
     """The memory limit is too small for this input."""
 
-    exit_code = 7
 
-
-class OutliersFound(BgsubError):  # noqa: N818 - a finding, not a failure
+class OutliersFound(BgsubError, exit_code=8):  # noqa: N818 - a finding, not a failure
     """Outlier frames or events were found (only with --fail-on-outliers and --fail-on-events)."""
 
-    exit_code = 8
 
-
-class Interrupted(BgsubError):  # noqa: N818 - an event, not a failure
+class Interrupted(BgsubError, exit_code=130):  # noqa: N818 - an event, not a failure
     """Interrupted by Ctrl-C or SIGTERM."""
-
-    exit_code = 130
 
 
 class BgsubWarning(UserWarning):

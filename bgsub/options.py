@@ -178,35 +178,27 @@ class SourceOptions(Declared):
         Selection.parse(self.start, self.end, self.every)
 
 
+# What a run can write: three videos, background.png, errors.csv, errors.png, model.npz,
+# objects.csv, tracks.csv, events.csv (and .json), preview.mp4, overlay.mp4, spectrum.png,
+# scores.mkv, heatmap.png (and .npy), activity.csv and report.html (with input.mp4).
 OUTPUTS = (
     *("background", "foreground", "mask", "still", "errors", "plot", "model"),
     *("objects", "tracks", "events", "preview", "overlay", "spectrum", "scores"),
     *("heatmap", "activity", "report"),
 )
-"""What a run can write: three videos, background.png, errors.csv, errors.png, model.npz,
-objects.csv, tracks.csv, events.csv (and .json), preview.mp4, overlay.mp4, spectrum.png, scores.mkv,
-heatmap.png (and .npy), activity.csv and report.html (with input.mp4)."""
-
-EXTRA_OUTPUTS = frozenset(
+EXTRA_OUTPUTS = frozenset(  # those that are only written when they are asked for
     {"preview", "overlay", "spectrum", "scores", "heatmap", "activity", "report"}
 )
-"""Those that are only written when they are asked for."""
-
 DEFAULT_OUTPUTS = frozenset(OUTPUTS) - EXTRA_OUTPUTS
-
+# Options that the network's masks alone make something of.
 OF_LOCAL = frozenset({"sensitivity", "shadows", "fill_holes"})
-"""Options that the network's masks alone make something of."""
-
+# Called with the stage, the frames (or blocks) done and their number if it is known.
 ProgressCallback = Callable[[str, int, int | None], None]
-"""Called with the stage, the frames (or blocks) done and their number if it is known."""
+MOST_AUTO_COMPONENTS = 10  # most that ``k="auto"`` chooses; memory is planned for so many
 
 
 def no_progress(stage: str, done: int, total: int | None) -> None:
     """Report nothing."""
-
-
-MOST_AUTO_COMPONENTS = 10
-"""Most components that ``k="auto"`` chooses; memory is planned for so many."""
 
 
 @documented
@@ -489,5 +481,5 @@ class RunOptions(Declared):
         return super().from_json(plain)
 
 
+# Options that say where and how fast a run is done: its results are the same.
 WITHOUT_EFFECT = {"threads", "memory", "temp", "jobs", "force", "resume"}
-"""Options that say where and how fast a run is done: its results are the same."""

@@ -224,8 +224,8 @@ class Text(Rule):
         return value
 
 
+# Width and height of pictures, kept as it is written.
 PICTURE_SIZE = Text(r"[1-9]\d{0,4}x[1-9]\d{0,4}", "WIDTHxHEIGHT, such as 640x480")
-"""Width and height of pictures, kept as it is written."""
 
 
 class File(Rule):

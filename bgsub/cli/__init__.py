@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +18,7 @@ from bgsub.version import __version__
 
 __all__ = ["COMMANDS", "cli", "exit_code_table", "main"]
 
-COMMANDS = {
+COMMANDS = {  # what the list of commands says of each, without importing it
     "run": "Write background, foreground, masks and errors.",
     "join": "Put the results of bgsub run --part together.",
     "errors": "List which whole frames differ from the usual ones.",
@@ -36,8 +38,6 @@ COMMANDS = {
     "methods": "List the methods of robust PCA.",
     "evaluate": "Compare masks with ground truth.",
 }
-"""What the list of commands says of each, without importing it."""
-
 # Modules with several commands; any other one is called as its command. Each is NAME_command there.
 _MODULES = {
     "run": ("join", "apply"),
@@ -134,7 +134,9 @@ class Application(click.Group):
             # The reader of stdout has had enough, as `head` has; click wraps it then, and exits.
             if isinstance(error, SystemExit) and sys.stdout is stdout:
                 raise
-            messages.silence_stdout()
+            # Nothing may be written to such a stdout, not at Python's end either.
+            with contextlib.suppress(OSError, ValueError):  # not a real file, as in tests
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 0
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of all errors
             # A usage error may come before the options are read.

@@ -19,16 +19,13 @@ if TYPE_CHECKING:
 
     from bgsub.video.frames import Bytes
 
-PICTURE = FileOfKind((".png", ".tif", ".tiff"))
-"""Files of pictures without loss, of 8 or 16 bits."""
-
+PICTURE = FileOfKind((".png", ".tif", ".tiff"))  # without loss, of 8 or 16 bits
 _LEAST_TOLD = 0.001  # of the pixels: a few at an edge are no news
 _HIDDEN = "are behind objects in nearly every frame, and are filled in"
 _UNLIKE = (
     "have a colour that three of four frames do not share: what hardly leaves, or moves in the "
     "wind, may be left there"
 )
-
 _results = functools.partial(option, "Results")
 
 

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -15,13 +15,11 @@ from bgsub.cli import options as opts
 from bgsub.cli.messages import Session, make_progress
 from bgsub.errors import InputError, OutliersFound, UsageError
 from bgsub.options import SourceOptions, declared_options
-from bgsub.outliers.events import EventOptions
+from bgsub.outliers.errors_table import ErrorTable, read_csv
+from bgsub.outliers.events import Event, EventOptions, find_events, with_cutoff
+from bgsub.outliers.scene_change import SceneChange
 from bgsub.pipeline.results import has_results, load_manifest, recorded_path
 from bgsub.runtime.files import check_plain, write_file, write_in
-
-if TYPE_CHECKING:
-    from bgsub.outliers.errors_table import ErrorTable
-    from bgsub.outliers.events import Event
 
 
 class _Errors(NamedTuple):
@@ -76,9 +74,6 @@ def _load(given: str, footage: str | None, params: Mapping[str, Any], session: S
 
 def _recorded(path: Path) -> _Errors:
     """Read the errors that a run has written, and what its run.json says of them."""
-    from bgsub.outliers.errors_table import read_csv
-    from bgsub.outliers.scene_change import SceneChange
-
     manifest = load_manifest(path.parent) if has_results(path.parent) else {}
     if manifest and not path.exists():
         message = f"{path.parent}: its run wrote no errors.csv; run it again with --only errors"
@@ -164,7 +159,6 @@ def errors_command(
     fitted now, and no results are written. MODEL is a model.npz, followed by the INPUT to apply it
     to. The events go to stdout, a line that sums them up to stderr.
     """
-    from bgsub.outliers.events import find_events, with_cutoff
     from bgsub.report.tables import list_events, summary
 
     options = opts.chosen(EventOptions, params)

@@ -124,13 +124,8 @@ def _estimate(
         before = own.first - 1 if own is not None and own.entry is None else 0
         seconds += run_seconds(need, storage or "memory", sample, share_s * (need.frames + before))
     largest = max(found, key=lambda each: (not each["fits"], each["memory_bytes"]))
-    return {
-        "k": options.k,
-        **largest,
-        "limit_bytes": limit,
-        "segments": len(found),
-        "seconds": round(seconds, 1),
-    }
+    run = {"limit_bytes": limit, "segments": len(found), "seconds": round(seconds, 1)}
+    return {"k": options.k, **largest, **run}
 
 
 def _describe(facts: dict[str, Any]) -> str:

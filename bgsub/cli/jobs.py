@@ -460,9 +460,7 @@ def show_result(result: RunResult, session: Session, began: float | None = None)
         session.log("summary", messages.speed(frames, time.monotonic() - began))
 
 
-MODULE = "bgsub.cli.jobs"
-"""What processes run."""
-
+MODULE = "bgsub.cli.jobs"  # what processes run
 _AGAIN_S = 10.0  # which is enough to clear up
 
 

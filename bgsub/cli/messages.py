@@ -28,9 +28,8 @@ import click
 from bgsub import errors
 from bgsub.errors import BgsubError, InputError, Interrupted, MemoryLimitError, UsageError, plural
 
+# Logger of what a person wants to hear of a run as it begins: shown without --verbose, too.
 NOTES = "bgsub.notes"
-"""Logger of what a person wants to hear of a run as it begins: shown without --verbose, too."""
-
 _LEVEL_OF = {"hint": "warning", "warning": "warning", "error": "error"}
 _PREFIX = {"hint": "hint: ", "warning": "warning: ", "error": "bgsub: "}
 
@@ -58,14 +57,9 @@ class Session:
             return
         text = " ".join(message.split())
         if self.log_json:
-            entry = {
-                "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-                "level": _LEVEL_OF.get(event, "info"),
-                "event": event,
-                "input": self.input,
-                "message": text,
-                **facts,
-            }
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            kind = {"time": now, "level": _LEVEL_OF.get(event, "info"), "event": event}
+            entry = {**kind, "input": self.input, "message": text, **facts}
             text = json.dumps({name: value for name, value in entry.items() if value is not None})
         else:
             if self.label:  # a message may begin with the name, with or without folders
@@ -314,7 +308,6 @@ def log_results(
 
 
 INTERRUPTED = "interrupted; nothing unfinished was left under a final name"
-
 # As click writes it behind the message: ". Did you mean '--k'?", "(Possible options: --a, --b)".
 _SUGGESTION = re.compile(r"\.? \(?Did you mean (.*?)\?\)?$")
 # No file has such a name; it is what a damaged file has in the place of a number.
@@ -458,12 +451,6 @@ def _first(_number: int, _frame: FrameType | None) -> None:
 
 def _second(_number: int, _frame: FrameType | None) -> None:
     os._exit(Interrupted.exit_code)
-
-
-def silence_stdout() -> None:
-    """Let nothing be written to a stdout whose reader is gone, not at Python's end either."""
-    with contextlib.suppress(OSError, ValueError):  # not a real file, as in tests
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def prepare() -> None:

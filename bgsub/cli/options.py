@@ -150,7 +150,6 @@ def plot_option(text: str) -> Callable[[F], F]:
 source_options = section("Input", kind=SourceOptions)
 fit_options = section("Fit")
 resource_options = named("threads", "memory", "temp")
-
 _EXTRAS = {
     "preview": "Write preview.mp4 too: input, background, foreground and mask side by side.",
     "overlay": "Write overlay.mp4 too: the input with boxes and numbers of the objects.",
@@ -164,8 +163,6 @@ _EXTRAS = {
     "report": "Write report.html too, a page to look at in a browser, and input.mp4, which it "
     "shows.",
 }
-
-
 output_options = together(
     named("outputs"),
     *(

@@ -8,32 +8,25 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 
 from bgsub.cli import options as opts
 from bgsub.cli.messages import Progress, Session, log_results, make_progress
+from bgsub.options import Declared
 from bgsub.paper import options as kinds
-from bgsub.paper.options import COLUMNS
+from bgsub.paper.options import COLUMNS, Comparison
 from bgsub.pipeline.results import ResultsDirectory, Stopwatch, input_identity, preamble
 from bgsub.report.tables import SCHEMA_VERSION, list_rows, values_text
 from bgsub.robustpca.competitors import METHODS
 
-if TYPE_CHECKING:
-    from bgsub.options import Declared
-    from bgsub.paper.options import Comparison
-
 _SHEETS: dict[str, Literal["own", "common"]]
 _SHEETS = {"frames-own.png": "own", "frames-common.png": "common"}
-
-
 _Files = dict[str, str | bytes]
 _Rows = list[dict[str, Any]]
-_Made = tuple[
-    _Files, dict[str, Any], tuple[Sequence[str], _Rows], "list[Comparison]", dict[str, Any]
-]
-"""Files, run.json, header and rows that are printed, what was compared, and facts for JSON."""
+# Files, run.json, header and rows that are printed, what was compared, and facts for JSON.
+_Made = tuple[_Files, dict[str, Any], tuple[Sequence[str], _Rows], list[Comparison], dict[str, Any]]
 
 
 def _writes(
@@ -106,9 +99,10 @@ def compare_command(
     decomposition.png and run.json. Frames are read once, in grey, and their Gram matrix is computed
     once. A method that fails keeps its row, with the reason.
     """
+    from bgsub.paper.compare import compare
     from bgsub.paper.figures import render_decomposition
 
-    watch, found = Stopwatch(), compare(path, options, progress)
+    watch, found = Stopwatch(), compare(path, options, progress=progress)
     rows = [row.cells() for row in found.rows]
     with watch.stage("write"):
         files = {"compare.csv": list_rows("csv", COLUMNS, rows), **_errors(found)}
@@ -118,13 +112,6 @@ def compare_command(
     facts = {"schema_version": SCHEMA_VERSION, "input": found.name}
     facts |= {"frames": int(found.numbers.size), "pixels": found.pixels}
     return files, record, (COLUMNS, rows), [found], facts | {"stages_s": found.stages}
-
-
-def compare(path: str, options: kinds.CompareOptions, progress: Progress) -> Comparison:
-    """Compare; imported late."""
-    from bgsub.paper.compare import compare as compare_methods
-
-    return compare_methods(path, options, progress=progress)
 
 
 def _errors(comparison: Comparison, suffix: str = "") -> _Files:
@@ -139,13 +126,6 @@ def _errors(comparison: Comparison, suffix: str = "") -> _Files:
     ]
     table = list_rows("csv", ["frame", "time_s", *done], rows)
     return {f"frame_errors{suffix}.csv": table, f"errors{suffix}.png": render_errors(comparison)}
-
-
-def _sheets(comparison: Comparison) -> _Files:
-    """Return pictures of frames at two scalings."""
-    from bgsub.paper.figures import render_sheet
-
-    return {name: render_sheet(comparison, scaling) for name, scaling in _SHEETS.items()}
 
 
 def _record(
@@ -302,18 +282,20 @@ def background_command(
     times.csv, times.png, frame_errors.csv, errors.png and pictures of frames at two scalings,
     frames-own.png and frames-common.png.
     """
-    from bgsub.paper.figures import TIMES_COLUMNS, render_times, table_one, time_rows
+    from bgsub.paper import figures
+    from bgsub.paper.compare import compare
 
-    found = compare(path, options, progress)
-    rows = time_rows(found)
-    files = {"times.csv": list_rows("csv", TIMES_COLUMNS, rows), **_errors(found)}
-    files |= {"times.png": render_times(found), **_sheets(found)}
+    found = compare(path, options, progress=progress)
+    columns, rows = figures.TIMES_COLUMNS, figures.time_rows(found)
+    files = {"times.csv": list_rows("csv", columns, rows), **_errors(found)}
+    files |= {"times.png": figures.render_times(found)}
+    files |= {name: figures.render_sheet(found, scaling) for name, scaling in _SHEETS.items()}
     record = _record("experiment background", path, found, options)
     paper = {
         name: {"name": kinds.PAPER_NAMES.get(name, name), "seconds": seconds}
         for name, seconds in kinds.PAPER_TIMES.items()
     }
-    shown = (TIMES_COLUMNS, rows) if form in {"csv", "json"} else table_one(found)
+    shown = (columns, rows) if form in {"csv", "json"} else figures.table_one(found)
     return files, record | {"paper_2014_seconds": paper}, shown, [found], {}
 
 
@@ -341,8 +323,11 @@ def moved_object_command(
     errors-part.png, with their data, and pictures of frames at two scalings, frames-own.png and
     frames-common.png.
     """
-    whole = compare(path, options.whole, progress)
-    part = compare(path, options.first_part, progress)
+    from bgsub.paper.compare import compare
+    from bgsub.paper.figures import render_sheet
+
+    whole = compare(path, options.whole, progress=progress)
+    part = compare(path, options.first_part, progress=progress)
     rows = [
         {"frames": frames, **row.cells(), "method": row.name}
         for frames, found in (("all", whole), (f"1-{options.part}", part))
@@ -350,6 +335,7 @@ def moved_object_command(
     ]
     header = ("frames", *COLUMNS)
     files = {"compare.csv": list_rows("csv", header, rows), **_errors(whole, "-whole")}
-    files |= {**_errors(part, "-part"), **_sheets(part)}
+    files |= _errors(part, "-part")
+    files |= {name: render_sheet(part, scaling) for name, scaling in _SHEETS.items()}
     record = _record("experiment moved-object", path, part, options)
     return files, record | {"rows": rows}, (header, rows), [whole, part], {}

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from bgsub.export.run_data import RunData
     from bgsub.tracking.regions import Region
 
+# --min-area --min-length --merge-gap --by --max-area --regions --region --ignore
 selection_options: Callable[[opts.F], opts.F] = opts.together(
     opts.section("Events", kind=ListingOptions), opts.section("Events", kind=PlaceOptions)
 )
-"""--min-area --min-length --merge-gap --by --max-area --regions --region --ignore"""
 
 
 def load_selected(folder: Path, params: Mapping[str, Any], *, always: bool = False) -> RunData:
@@ -203,8 +203,8 @@ def objects_command(
         log_results(out, session)
 
 
+# What run.json says of the results that clips were cut from.
 _FACTS = ("folder", "name", "path", "width", "height", "frames", "rate", "region")
-"""What run.json says of the results that clips were cut from."""
 
 
 @opts.command(
@@ -280,11 +280,10 @@ def _write_sheet(run: RunData, spans: list[Span], options: ClipOptions, sheet: P
     write_file(sheet, encode_image(picture, sheet.suffix.lower()))
 
 
-FORMATS = (
+FORMATS = (  # of exports, so that --help need not import what writes them
     *("via", "mot", "coco", "cvat", "yolo", "megadetector", "labels"),
     *(_OF_EVENTS := ("edl", "ffconcat", "csv-seconds", "lossless-cut")),
 )
-"""Of exports, so that --help need not import what writes them."""
 
 
 @opts.command(

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bgsub.cluster.parts import Part
 
 _IMAGES = {".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".pgm", ".ppm", ".pnm"}
-
 _batch_options: Callable[[opts.F], opts.F] = opts.together(
     opts.out_option(
         "Folder for the results; each of several inputs gets a folder in it.", required=False
@@ -42,10 +41,8 @@ _batch_options: Callable[[opts.F], opts.F] = opts.together(
     ),
     opts.named("jobs", section="Results"),
 )
-
-
+# Of an earlier run its run.json, its input and the input's SHA-256.
 _Repeated = tuple[Path, str | None, str | None]
-"""Of an earlier run its run.json, its input and the input's SHA-256."""
 
 
 def _repeat(ctx: click.Context, _param: click.Parameter, value: str | None) -> _Repeated | None:

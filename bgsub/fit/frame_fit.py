@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 # What rounding to whole grey levels leaves of the difference of two pictures, squared.
 _ROUNDING = 1 / 6
-
 logger = logging.getLogger(__name__)
 
 
@@ -116,14 +115,8 @@ def fit_frames(
             estimator.fit(columns)
         else:
             estimator.fit_gram(gram)
-    table = fit_table(
-        estimator,
-        gram,
-        frames=store.fit_numbers,
-        times=store.fit_times,
-        cutoff=cutoff,
-        pixels=columns.shape[1],
-    )
+    frames, times, pixels = store.fit_numbers, store.fit_times, columns.shape[1]
+    table = fit_table(estimator, gram, frames=frames, times=times, cutoff=cutoff, pixels=pixels)
     give_back()
     coefficients = background_coefficients(estimator)
     support = estimator.support_

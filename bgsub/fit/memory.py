@@ -47,19 +47,13 @@ def queue_frames(size: int) -> int:
     return max(2, small, min(_QUEUE_FRAMES, _RENDER_BYTES // size))
 
 
+# All frames in memory; all in a memory-mapped file; the fitted ones in memory, and all decoded
+# again when they are written.
 Storage = Literal["memory", "spill", "sample"]
-"""All frames in memory; all in a memory-mapped file; the fitted ones in memory, and all decoded
-again when they are written."""
-
+# Longer inputs are fitted to a sample of so many frames, because the Gram matrix grows as n².
 AUTO_FIT_FRAMES = 2000
-"""Longer inputs are fitted to a sample of so many frames, because the Gram matrix grows as n²."""
-
-ALL_FRAMES = 1 << 40
-"""More than any input has."""
-
-LEAST_SAMPLE = 50
-"""A sample of fewer frames is no fit to speak of."""
-
+ALL_FRAMES = 1 << 40  # more than any input has
+LEAST_SAMPLE = 50  # a sample of fewer frames is no fit to speak of
 # Measured on runs of many sizes; `python -m benchmarks.memory` holds them against the truth.
 _PROGRAM, _PLOT, _ENCODING = 104_000_000, 38_000_000, 20_000_000
 _THREAD, _SCRATCH, _WORKER, _KEPT_MATRIX = 4_000_000, 8_000_000, 16_000_000, 32_000_000

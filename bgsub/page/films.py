@@ -35,19 +35,18 @@ from bgsub.video.source import is_there, open_source
 View = Literal["input", "background", "foreground", "mask"]
 VIEWS: tuple[View, ...] = ("input", "background", "foreground", "mask")
 
-_PLAYED = {
+_PLAYED = {  # codecs that all browsers play, by FFmpeg's name of the container
     "mov,mp4,m4a,3gp,3g2,mj2": {"h264", "av1", "vp9"},
     "matroska,webm": {"vp8", "vp9", "av1"},
 }
-"""Codecs that all browsers play, by FFmpeg's name of the container."""
 _PLAYED_PIXELS = {"yuv420p", "yuvj420p"}
 _SUFFIXES = {".mp4", ".m4v", ".mov", ".webm"}
 _NEAR_S = 3.0  # seconds to the next picture up to which decoding goes on instead of seeking
 _TALLEST = 16383  # pixels of the tallest WebP
 _MOST_FRAMES, _WIDTH = 400, 240  # frames of a preview, and the width of its pictures
 _STILLS = 40  # pictures of a film that browsers do not play, at most
+# Width in pixels and quality of thumbnails: the first with which all have room.
 _THUMBNAILS = ((192, 60), (144, 50), (96, 40), (80, 30), (64, 20))
-"""Width in pixels and quality of thumbnails: the first with which all have room."""
 _THUMBNAIL_BYTES = 1_500_000  # room for all thumbnails
 _THUMBNAILS_TRIED = 24  # of which the size of all is told
 _MOST_RUNS = 256  # evenly spaced runs up to which integers are packed as such
@@ -70,14 +69,9 @@ class Film:
 
     def describe(self, src: str) -> dict[str, Any]:
         """Return what a page needs to play it and to find a picture, as plain JSON."""
-        return {
-            "src": src,
-            "width": self.width,
-            "height": self.height,
-            "base": float(self.base),
-            "shortest": self.shortest,
-            "stamps": pack_integers(self.stamps - self.start),
-        }
+        size = {"width": self.width, "height": self.height}
+        stamps = {"shortest": self.shortest, "stamps": pack_integers(self.stamps - self.start)}
+        return {"src": src, **size, "base": float(self.base), **stamps}
 
     def pictures(self, places: Sequence[int]) -> Iterator[tuple[int, Bytes]]:
         """Yield places, increasing from 0, and what decodes of their pictures, (h, w, 3) in RGB."""

@@ -34,18 +34,15 @@ from bgsub.version import __version__
 from bgsub.video.selection import format_time
 
 _ASSETS = files("bgsub.page") / "assets"
-
 _MOST_FRAMES = 110_000  # frames up to which a page holds the values of all
 _MOST_BOXES = 40_000  # boxes up to which a page draws those of all objects
 _MOST_TRACKS = 300
 _MOST_POINTS = 9000
 _PIECES = 6  # pieces of a track that have a colour each, at most
-
 _SCRIPTS = (
     "uplot/uPlot.iife.min.js",
     *("unpack.js", "films.js", "timeline.js", "tables.js", "report.js"),
 )
-
 _STYLES = ("uplot/uPlot.min.css", "page.css")
 _MOST_EVENTS = 1_500
 _MOST_BARS = 720
@@ -373,8 +370,7 @@ def _largest(result: Result) -> list[SceneEvent]:
     return [result.events[place] for place in sorted(kept)]
 
 
-Row = dict[str, Any]
-"""An input in the list of results."""
+Row = dict[str, Any]  # an input in the list of results
 
 
 def make_row(page: Page, path: Path) -> Row:

@@ -18,7 +18,6 @@ from urllib.parse import unquote, urlsplit
 from bgsub.page import PAGE
 
 _log = logging.getLogger(__name__)
-
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _CHUNK = 1 << 16
 _HEADERS = {
@@ -28,8 +27,8 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 _TYPES = {".html": "text/html; charset=utf-8", ".mkv": "video/x-matroska", ".webp": "image/webp"}
+# Addresses that stand for all, and what a browser on this machine calls them.
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - nothing is bound
-"""Addresses that stand for all, and what a browser on this machine calls them."""
 
 
 def parse_range(header: str | None, size: int) -> range | None:

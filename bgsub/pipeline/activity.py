@@ -22,12 +22,10 @@ from bgsub.tracking.tables import read_frames
 from bgsub.video.frames import Bytes
 from bgsub.video.images import write_image
 
+# Header of activity.csv; the region is empty in the rows of the whole picture.
 COLUMNS = ("minute", "start_s", "end_s", "region", "frames", "foreground", "objects", "events")
-"""Header of activity.csv; the region is empty in the rows of the whole picture."""
-
+# Frames, and the sum of their shares of foreground, by minute of the film and region.
 Minutes = dict[tuple[int, str], tuple[int, float]]
-"""Frames, and the sum of their shares of foreground, by minute of the film and region."""
-
 _MINUTE_S = 60.0
 _LEAST_WIDTH = 480  # pixels: smaller heat maps are enlarged, so that the scale can be read
 

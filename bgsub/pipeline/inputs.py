@@ -24,17 +24,13 @@ if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
 
 DEFAULT_MEMORY = "50%"
-
 StrPath = str | os.PathLike[str]
-
 # Measured bytes: the network in a thread; and of a pixel what the network says of it, what learning
 # takes of a sampled one, what composes its background, what is at rest, and that of background.png.
 _NETWORK = 30_000_000
 _ANSWER, _LEARNING, _COMPOSING, _ABSORBING, _STILL = 13, 11, 8, 46, 4
-
+# Videos that a run can write, in the order in which they are.
 VIDEOS = ("input", "background", "foreground", "mask", "preview", "overlay", "scores")
-"""Videos that a run can write, in the order in which they are."""
-
 _OF_ERRORS = {"errors", "plot", "spectrum"}
 _TABLES_OF_OBJECTS = {"objects", "tracks", "events", "activity"}
 _OF_MASKS = {"mask", "still", "scores", "overlay", "heatmap", "report", *_TABLES_OF_OBJECTS}
@@ -86,14 +82,13 @@ def fitted_at_most(options: RunOptions) -> int:
     return options.fit_frames or AUTO_FIT_FRAMES
 
 
-_FILES = {
+_FILES = {  # outputs that have one name in every format
     "still": "background.png",
     "model": "model.npz",
     "report": "report.html",
     "heatmap": "heatmap.png",
     **{output: f"{output}.csv" for output in ("errors", "objects", "tracks", "events", "activity")},
 }
-"""Outputs that have one name in every format."""
 
 
 def output_name(output: str, options: RunOptions) -> str:

@@ -25,9 +25,8 @@ from bgsub.segmenter.protocol import FrameView, MaskResult
 from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.video.frames import Bytes, Layout
 
+# What has to be computed of a frame for a sink, besides its picture.
 Need = Literal["background", "mask", "scores"]
-"""What has to be computed of a frame for a sink, besides its picture."""
-
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
@@ -123,17 +122,10 @@ class Loop:
         segmenter = self.scene.segmenter
         masks_first = segmenter is None or not segmenter.needs_background
         for block in blocks:
-            scores = block.outlier_scores
-            frames = [
-                SceneFrame(
-                    self.scene.layout,
-                    row,
-                    int(block.numbers[i]),
-                    float(block.times[i]),
-                    None if scores is None else scores[i],
-                )
-                for i, row in enumerate(block.rows)
-            ]
+            none: list[Any] = [None] * len(block.rows)
+            scores = none if block.outlier_scores is None else block.outlier_scores
+            parts = block.rows, block.numbers.tolist(), block.times.tolist(), scores
+            frames = [SceneFrame(self.scene.layout, *one) for one in zip(*parts, strict=True)]
             if masks_first:
                 self._segment(frames)
             if self._with_background:

@@ -16,7 +16,7 @@ from bgsub.fit.store import are_left_out
 from bgsub.outliers.errors_table import ErrorTable, write_csv
 from bgsub.outliers.events import Event, find_events, outlier_frames
 from bgsub.pipeline.inputs import output_name
-from bgsub.pipeline.outputs import FrameOutputs
+from bgsub.pipeline.outputs import FrameOutputs, MaskStatistics
 from bgsub.pipeline.results import (
     ResultsDirectory,
     Stopwatch,
@@ -36,21 +36,15 @@ if TYPE_CHECKING:
     from bgsub.fit.frame_fit import FrameFit
     from bgsub.page.films import FramePictures
     from bgsub.pipeline.camera import CameraWatch
-    from bgsub.pipeline.outputs import MaskStatistics
 
-_SPANS_SHOWN = 5
-
+_SPANS_SHOWN, _NUMBERS_SHOWN = 5, 8
 EMPTY = "every mask is empty"  # what the hint about such masks begins with
-
-_LEFT_OUT = (
+_LEFT_OUT = (  # why pixels are left out of masks, and what marks them
     ("as cast shadows", "--shadows keep"),
     ("as too small", "--min-area 1"),
     ("as nearly as likely objects as not", "--sensitivity high"),
 )
-"""Why pixels are left out of masks, and what marks them."""
-
 _WORTH_A_LINE = 1e-4  # mean share of a frame, that of the smallest object, that is worth a hint
-
 # The better half is what outliers are compared with, so that half is all there can be.
 _NEARLY_HALF = 0.45
 # On recordings where most frames are clean, errors of ordinary frames spread by up to 0.33 of
@@ -60,8 +54,6 @@ _SPREAD = 0.35
 _COMPONENTS_A_FRAME = 1 / 3
 # What the warnings of a fit are known by that have a hint of their own.
 _OWN_HINTS = ("n_components", "max_iter")
-
-_NUMBERS_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -250,11 +242,7 @@ def _errors(
 
 
 def commit(
-    results: ResultsDirectory,
-    manifest: dict[str, Any],
-    watch: Stopwatch,
-    *,
-    with_page: bool,
+    results: ResultsDirectory, manifest: dict[str, Any], watch: Stopwatch, *, with_page: bool
 ) -> RunResult:
     """Write the page if asked for, check the manifest, and put all results in place."""
     manifest = check_facts(manifest)

@@ -31,16 +31,12 @@ if TYPE_CHECKING:
 
 notes = logging.getLogger("bgsub.notes")
 
+MANIFEST = "run.json"
 # Within the hidden folder of a run that puts its results in place: those that they replace.
 _REPLACED = "replaced"
-
-MANIFEST = "run.json"
-
 _ADVICE = "free some space or choose another folder with --out"
-
+# Of an output: ``bytes``, ``sha256`` and, of a folder, the number of its ``pictures``.
 OutputFacts = dict[str, int | str]
-"""Of an output: ``bytes``, ``sha256`` and, of a folder, the number of its ``pictures``."""
-
 _OURS = re.compile(
     r"(background|foreground|mask|preview|overlay|scores)(\.mp4|\.mkv|\.zarr)?|input\.mp4|report\.html"
     r"|(errors|spectrum)\.(png|svg)|background\.png"
@@ -51,11 +47,8 @@ _OURS = re.compile(
     r"|(errors-(whole|part)\.png|frame_errors-(whole|part)\.csv)"
     r"|model\.npz|models"
 )
-
 _PICTURE = re.compile(r"([0-9]+)\.(png|npz)")
-
 _CHUNK = re.compile(r"\.zarray|\.zattrs|[0-9]+(\.0){2,3}")
-
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -331,8 +324,7 @@ def _put_in_place(
         raise
 
 
-_LARGEST = 64 << 20
-
+_LARGEST = 64 << 20  # bytes of a run.json
 _LIBRARIES = ("numpy", "scipy", "opencv-python-headless", "av", "matplotlib")
 
 
@@ -479,17 +471,13 @@ def recorded_path(manifest: Mapping[str, Any], typed: str | None) -> str | None:
 
 
 SCHEMA_VERSION = 1
-
-
 _COUNT, _FRAME, _DIGEST = Integer(0), Integer(1), Text("[0-9a-f]{64}", "a SHA-256")
 _SECONDS = Number("a finite number of seconds")
 _RATE = Text(r"[0-9]{1,18}(/[1-9][0-9]{0,17})?", "a rate such as 25 or 30000/1001")
 
-_BASE = Facts({"bgsub_version": Text(), "command": Text()}, frozenset({"command"}))
-"""Of every command."""
-
 _WORDS = ("codec", "pixel_format", "unseen_damage")
-
+# Of every command.
+_BASE = Facts({"bgsub_version": Text(), "command": Text()}, frozenset({"command"}))
 _EVENT = Facts(
     {
         **dict.fromkeys(("number", "first_frame", "last_frame", "peak_frame", "n_frames"), _FRAME),
@@ -497,8 +485,7 @@ _EVENT = Facts(
         "peak_score": Number("a finite number"),
     }
 )
-
-_OPTIONAL: dict[str, Rule] = {
+_OPTIONAL: dict[str, Rule] = {  # what may be null, or not be there
     **dict.fromkeys(("components", "mask_shake_pixels", "peak_memory_bytes"), _COUNT),
     **dict.fromkeys(("memory", "outputs", "stages_s", "versions"), Facts({})),
     **dict.fromkeys(
@@ -511,9 +498,7 @@ _OPTIONAL: dict[str, Rule] = {
     "events": ListOf(_EVENT),
     "model_sha256": _DIGEST,
 }
-"""What may be null, or not be there."""
-
-RUN = Facts(
+RUN = Facts(  # of `bgsub run` and `bgsub apply`
     {
         "options": Facts({"source": Facts({}), "temp": Nullable(File())}, frozenset({"temp"})),
         "input": Facts(
@@ -544,7 +529,6 @@ RUN = Facts(
     },
     frozenset({"model", "directory", *_OPTIONAL}),
 )
-"""Of `bgsub run` and `bgsub apply`."""
 
 
 def check_facts(manifest: Any) -> dict[str, Any]:

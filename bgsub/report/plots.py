@@ -187,16 +187,9 @@ def _draw_scores(axes: Axes, table: ErrorTable) -> None:
 def _draw_frames(axes: Axes, table: ErrorTable) -> None:
     shown = np.maximum(table.rmse, axes.get_ylim()[0])
     few = table.frames.size <= _MAX_MARKED_FRAMES
-    axes.plot(
-        table.frames,
-        shown,
-        color=_LINE,
-        linewidth=1.0,
-        zorder=3,  # above the frame of the axes, where an error may be 0
-        marker="o" if few else None,
-        markersize=4,
-        label="frame",
-    )
+    # Above the frame of the axes, where an error may be 0.
+    line: dict[str, Any] = {"color": _LINE, "linewidth": 1.0, "zorder": 3, "markersize": 4}
+    axes.plot(table.frames, shown, marker="o" if few else None, label="frame", **line)
     outliers, place = outlier_frames(table), np.array(table.flags) == PLACE
     style: dict[str, Any] = {"linestyle": "none", "markersize": 6 if few else 4, "zorder": 4}
     for marked, sign, color, label in (
@@ -273,16 +266,11 @@ def _draw_scene_change(axes: Axes, table: ErrorTable) -> None:
     inside = axes.transAxes.inverted().transform(points)
     near = inside[np.abs(inside[:, 0] - x) < _WORDS_SIZE[0] / 2, 1]
     heights = (0.3, 0.5, 0.7, 0.1)
-    axes.text(
-        x,
-        min(heights, key=lambda height: int((np.abs(near - height) < _WORDS_SIZE[1] / 2).sum())),
-        f"from {change.first_frame} to the end\nthe scene stays different",
-        transform=axes.transAxes,
-        ha="center",
-        va="center",
-        bbox={"facecolor": "white", "edgecolor": "#bdbdbd", "boxstyle": "round,pad=0.3"},
-        zorder=6,
-    )
+    y = min(heights, key=lambda height: int((np.abs(near - height) < _WORDS_SIZE[1] / 2).sum()))
+    text = f"from {change.first_frame} to the end\nthe scene stays different"
+    box = {"facecolor": "white", "edgecolor": "#bdbdbd", "boxstyle": "round,pad=0.3"}
+    style: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 6, "bbox": box}
+    axes.text(x, y, text, transform=axes.transAxes, **style)
 
 
 def _draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:
@@ -290,6 +278,9 @@ def _draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:
     first, last = panels[0].get_xlim()
     before = -1.0
     look: dict[str, Any] = {"color": _BORDER, "linewidth": 1.0, "linestyle": (0, (2, 2))}
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0}
+    style: dict[str, Any] = {"rotation": 90, "ha": "right", "va": "bottom", "fontsize": 8}
+    style |= {"color": _BORDER_WORDS, "bbox": box, "parse_math": False, "zorder": 6}
     for number, (frame, reason) in enumerate(borders.items()):
         height = _TICK if len(borders) > _MOST_LINES and not reason else 1.0
         for axes in panels:
@@ -297,20 +288,7 @@ def _draw_borders(panels: list[Axes], borders: Mapping[int, str]) -> None:
             axes.axvline(frame - 0.5, ymax=height, label=label, **look)
         x = (frame - first) / (last - first)
         if reason and x - before > _LABEL_DISTANCE:
-            panels[0].text(
-                x - 0.002,
-                0.03,
-                reason,
-                transform=panels[0].transAxes,
-                rotation=90,
-                ha="right",
-                va="bottom",
-                fontsize=8,
-                color=_BORDER_WORDS,
-                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
-                parse_math=False,
-                zorder=6,
-            )
+            panels[0].text(x - 0.002, 0.03, reason, transform=panels[0].transAxes, **style)
             before = x
 
 

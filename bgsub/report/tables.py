@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from bgsub.tracking.events import SceneEvent
 
 Row = Mapping[str, Any]
-
 SCHEMA_VERSION = 1  # of the JSON listings
-
 _DIGITS = 4
 _LEAST_WIDTH = 8
+_TRACKS_SHOWN = 8
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -41,8 +40,6 @@ _LATEX = str.maketrans(
     }
     | {letter: f"\\{letter}" for letter in "&%$#_{}"}
 )
-
-_TRACKS_SHOWN = 8
 
 
 def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -136,18 +135,20 @@ class Change(NamedTuple):
     reason: str
 
 
-class _Block(NamedTuple):
-    """Small frames in a row: their median, and the 0.9 quantile of the differences from it."""
+class _Block:
+    """Small frames in a row: their median, and the 0.9 quantile of the differences from it.
 
-    first: int
-    last: int
-    median: Floats
-    stir: Floats
+    Pixels in which nothing moves are quiet.
+    """
 
-    @property
-    def quiet(self) -> Flags:
-        """Pixels in which nothing moves."""
-        return self.stir <= max(_LIVELY, 3.0 * float(np.quantile(self.stir, 0.25)))
+    def __init__(self, members: list[tuple[int, float, Bytes]]) -> None:
+        self.first, self.last = members[0][0], members[-1][0]
+        pictures = np.stack([picture for _, _, picture in members]).astype(np.float32)
+        self.median: Floats = np.median(pictures, axis=0).astype(np.float32)
+        place = int(0.9 * (len(members) - 1))
+        stir = np.partition(np.abs(pictures - self.median), place, axis=0)[place]
+        self.stir: Floats = stir.astype(np.float32)
+        self.quiet: Flags = self.stir <= max(_LIVELY, 3.0 * float(np.quantile(self.stir, 0.25)))
 
 
 def _small_luma(frame: Frame) -> Bytes:
@@ -164,19 +165,11 @@ def _blocks(frames: Iterable[Frame]) -> Iterator[_Block]:
     for frame in frames:
         long_enough = len(waiting) >= _BLOCK_FRAMES
         if long_enough and frame.time_s - waiting[0][1] >= _BLOCK_S - 1e-6:
-            yield _block(waiting)
+            yield _Block(waiting)
             waiting = []
         waiting.append((frame.number, frame.time_s, _small_luma(frame)))
     if len(waiting) >= _BLOCK_FRAMES:
-        yield _block(waiting)
-
-
-def _block(members: list[tuple[int, float, Bytes]]) -> _Block:
-    pictures = np.stack([picture for _, _, picture in members]).astype(np.float32)
-    median = np.median(pictures, axis=0).astype(np.float32)
-    place = int(0.9 * (len(members) - 1))
-    stir = np.partition(np.abs(pictures - median), place, axis=0)[place]
-    return _Block(members[0][0], members[-1][0], median, stir.astype(np.float32))
+        yield _Block(waiting)
 
 
 def fit_light(before: Floats, after: Floats) -> tuple[float, float]:
@@ -221,19 +214,13 @@ def _limit(one: Floats, other: Floats) -> Floats:
     return np.maximum(_LEAST_CHANGE, _LIVELY_CHANGE * np.maximum(one, other))
 
 
-@dataclass(eq=False)
 class _View:
     """The scene as it is known: the last quiet value of every pixel, and when it was seen."""
 
-    median: Floats
-    stir: Floats
-    known: Flags
-    seen: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, block: _Block) -> _View:
-        seen = np.full(block.median.shape, block.first, np.int64)
-        return cls(block.median.copy(), block.stir.copy(), block.quiet.copy(), seen)
+    def __init__(self, block: _Block) -> None:
+        self.median, self.stir = block.median.copy(), block.stir.copy()
+        self.known = block.quiet.copy()
+        self.seen = np.full(block.median.shape, block.first, np.int64)
 
     def update(self, block: _Block, where: Flags) -> None:
         """Take over what is quiet in a block."""
@@ -282,7 +269,7 @@ def _changes_between(blocks: Iterator[_Block]) -> Iterator[_Found]:
     start = next(blocks, None)
     if start is None:
         return
-    view, first, settled, lasted = _View.of(start), None, None, 0
+    view, first, settled, lasted = _View(start), None, None, 0
     mask = np.zeros_like(view.known)
     for block in blocks:
         differs = view.changed(block)
@@ -306,7 +293,7 @@ def _changes_between(blocks: Iterator[_Block]) -> Iterator[_Found]:
         if lasted >= _LASTING and settled is not None:
             low = int(np.median(view.seen[mask]))
             yield _Found(low, settled.last, view.median.copy(), block.median, mask)
-            view, first = _View.of(block), None
+            view, first = _View(block), None
 
 
 def _around(mask: Flags) -> Flags:

@@ -41,9 +41,7 @@ from bgsub.tracking.tracker import Observation
 from bgsub.video.clip import join_arrays, join_pictures, join_videos, link_or_copy
 
 Facts = Mapping[str, Any]
-
 _MERGED_S = 1.0  # between two events of whole frames below which they are one, as in `find_events`
-
 # What is alike in all segments, or said of the video by its first one.
 _OF_ALL = (
     *("input", "frame_size", "cutoff", "padded_to_even_size", "mask_model", "score_level"),

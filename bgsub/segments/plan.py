@@ -32,16 +32,14 @@ from bgsub.video.source import Footage
 
 notes = logging.getLogger("bgsub.notes")
 
+# Frames up to which ``auto`` leaves a video as it is, and that it makes segments of at most.
 AUTO_FRAMES = 15_000
-"""Frames up to which ``auto`` leaves a video as it is, and that it makes segments of at most."""
-
 _LEAST = 50  # frames of a segment: fewer are no fit to speak of
 _LEAST_FITTED = 500  # frames that are fitted of every segment, if it has so many
 _BORROWED = 0.6  # share of them that are the neighbours': what stays for all of it is the smaller
 
+# Where segments wait to be joined, within the folder of results, and the plan among them.
 FOLDER, PLAN = ".segments", "plan.json"
-"""Where segments wait to be joined, within the folder of results, and the plan among them."""
-
 _VERSION = 2
 _SEGMENT = re.compile("[0-9]{4,}")
 _OF_OBJECTS = frozenset({"objects", "tracks", "events"})
@@ -88,7 +86,6 @@ def segments_of(footage: Footage, options: RunOptions) -> tuple[Segment, ...]:
         text = "%s: each segment is decoded from the start of the film (%s)"
         notes.info(text, film.source.name, film.from_the_start)
     edges, total = [*(place for place, _, _ in begins), film.numbers.size], film.numbers.size
-
     segments = []
     for i, (place, reason, state) in enumerate(begins):
         size = edges[i + 1] - place

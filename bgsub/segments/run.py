@@ -27,9 +27,8 @@ from bgsub.video.seek import glimpse
 from bgsub.video.source import Footage
 
 notes = logging.getLogger("bgsub.notes")
-
+# Runs the segments of these numbers, each into its folder, and raises when one fails.
 Work = Callable[[SegmentPlan, Sequence[int]], None]
-"""Runs the segments of these numbers, each into its folder, and raises when one fails."""
 
 
 def run_segments(
