@@ -27,7 +27,7 @@ def said(watched, text):
 
 def visits(n, first, seed):
     """Somebody is there for three seconds, from a frame on, and again every seven."""
-    return walk(n, [(start, start + 75) for start in range(first, n, 175)], seed=seed)
+    return walk(n, [(start, start + 75) for start in range(first, n, 175)], (64, 48), seed)
 
 
 def check_clips(lines, scene):
