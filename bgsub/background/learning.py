@@ -64,7 +64,7 @@ class BackgroundLearner:
         """
         fit, source, layout = self._fit, self._source, self._layout
         center, components = self._sums.result()
-        if fit.gram is None:
+        if fit.gram_blocks is None:
             fitted = slice(None) if source.pixel_mask is None else source.pixel_mask.ravel()
             center[: layout.pixels][fitted] = fit.estimator.center_
             components[:, : layout.pixels][:, fitted] = fit.estimator.components_

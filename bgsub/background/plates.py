@@ -121,7 +121,7 @@ class Background:
         """Learn the background from frames at the working size, (n, h, w, 3) with n ≤ 255.
 
         They are in order of time, spread over the video. About 35·n operations per pixel and
-        channel on bytes; memory of three samples at most.
+        channel on bytes; memory of two samples, of three where the camera shakes.
         """
         registration = find_registration(frames, each)
         placed = list(each(partial(align, registration), frames))
@@ -130,8 +130,12 @@ class Background:
         states = []
         for state in range(state_of.max() + 1):
             members = np.flatnonzero(state_of == state)
-            sample = np.stack([lit(placed[i].frame, lights[i], back=True) for i in members])
-            states.append(_plates(sample, members / len(frames)))
+            # One plane below the other: differences of bytes and their maxima then run at full
+            # speed.
+            planes = np.empty((len(members), 3, *frames.shape[1:3]), np.uint8)
+            for plane, i in zip(planes, members, strict=True):
+                plane[:] = lit(placed[i].frame, lights[i], back=True).transpose(2, 0, 1)
+            states.append(_plates(planes, members / len(frames)))
         return cls(states, registration, shake)
 
     def of(self, frame: Bytes) -> Hypothesis:
@@ -195,13 +199,16 @@ class Background:
 
 
 def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:
-    """Count the colours of every pixel among frames in one light, at times from 0 to 1."""
-    n, height, width = sample.shape[:3]
-    # One plane below the other: differences of bytes and their maxima then run at full speed.
-    planes = np.ascontiguousarray(sample.transpose(0, 3, 1, 2)).reshape(n, 3 * height, width)
+    """Count the colours of every pixel among frames, (n, 3, h, w), in one light.
+
+    Times are from 0 to 1.
+    """
+    n, _, height, width = sample.shape
+    planes = sample.reshape(n, 3 * height, width)
     # A state of one frame says nothing of its noise.
     steps = [_apart(a, b) for a, b in itertools.pairwise(planes)] or [_apart(planes[0], planes[0])]
     rest = column_median(np.stack(steps).reshape(len(steps), -1)).reshape(height, width)
+    del steps
     rest = np.minimum(rest, cv2.medianBlur(rest, 5))
     tolerance = np.clip(_TOLERANCE * rest, _NEAREST, _FURTHEST).astype(np.uint8)
     tries = evenly(n, _CANDIDATES)

@@ -21,7 +21,7 @@ from bgsub.outliers.scorer_learning import FrameWeights
 from bgsub.robustpca import reweight
 from bgsub.robustpca.competitors import METHODS, Settings
 from bgsub.robustpca.conventions import support_size
-from bgsub.robustpca.gram import Gram, find_copies, gram_matrix
+from bgsub.robustpca.gram import find_copies, gram_matrix
 from bgsub.robustpca.rank import RankChoice, choose_rank, share_for_rank
 from bgsub.robustpca.spaces import Fit, Flags, Floats
 from bgsub.robustpca.trpca import TRPCA
@@ -40,15 +40,15 @@ logger = logging.getLogger(__name__)
 class FrameFit(FrameWeights):
     """What a fit says about the frames themselves.
 
-    Where the method needs the pixels, there is no Gram matrix and no search for a lasting change of
-    the scene, and the weights and basis regress the planes of the frames of the support on the
-    coefficients: that is how the colours follow; the luma has the method's own centre and
-    components. The support are the frames that TRPCA fitted, for other methods those below the
-    cut-off (at least half).
+    Where the method needs the pixels, there is no Gram matrix (`gram_blocks`, its blocks of columns
+    and those that were cut, is None) and no search for a lasting change of the scene, and the
+    weights and basis regress the planes of the frames of the support on the coefficients: that is
+    how the colours follow; the luma has the method's own centre and components. The support are the
+    frames that TRPCA fitted, for other methods those below the cut-off (at least half).
     """
 
     estimator: Estimator
-    gram: Gram | None
+    gram_blocks: dict[str, int] | None
     table: ErrorTable
     notes: list[str]
     converged: bool
@@ -117,24 +117,27 @@ def fit_frames(
             estimator.fit_gram(gram)
     frames, times, pixels = store.fit_numbers, store.fit_times, columns.shape[1]
     table = fit_table(estimator, gram, frames=frames, times=times, cutoff=cutoff, pixels=pixels)
+    blocks = None if gram is None else {"all": gram.blocks, "cut": gram.cut_blocks}
+    copies = None if gram is None else gram.copies
+    gram = None  # nobody needs it any more, and it is large
     give_back()
     coefficients = background_coefficients(estimator)
     support = estimator.support_
     if not isinstance(estimator, TRPCA):
         support = ordinary_frames(table.scores, table.errors, table.cutoff)
-    if gram is None:
+    if blocks is None:
         weights, basis = regression_weights(coefficients, support)
     else:
         weights, basis = estimator.center_weights_, estimator.component_weights_
     return FrameFit(
         estimator=estimator,
-        gram=gram,
+        gram_blocks=blocks,
         table=table,
         support=support,
         coefficients=coefficients,
         weights=weights,
         basis=basis,
-        copies=None if gram is None else gram.copies,
+        copies=copies,
         notes=[str(each.message) for each in warned],
         converged=not any(issubclass(each.category, ConvergenceWarning) for each in warned),
         rank=choice,

@@ -59,7 +59,7 @@ LEAST_SAMPLE = 50  # a sample of fewer frames is no fit to speak of
 # Measured on runs of many sizes; `python -m benchmarks.memory` holds them against the truth.
 _PROGRAM, _PLOT, _ENCODING = 104_000_000, 38_000_000, 20_000_000
 _THREAD, _SCRATCH, _WORKER, _KEPT_MATRIX = 4_000_000, 8_000_000, 16_000_000, 32_000_000
-_FIT_COPIES, _FIT_COPIES_OF_SEVERAL, _WORKER_COPIES = 3.1, 6.0, 1.5
+_FIT_COPIES, _WORKER_COPIES = 3.1, 1.5
 _DECODED_FRAMES, _PACKED_FRAMES, _ENCODER_FRAMES = 6, 5, 9
 _PICTURE_FRAMES, _NOISE_FRAMES = 14, 32
 
@@ -132,7 +132,7 @@ class MemoryNeed:
         stages = [frames + self.decoding()]
         kept = idle = passing = 0
         if self.fit:
-            kept = 8 * fit_frames**2 + workers * _WORKER + self.threads * _SCRATCH
+            kept = workers * _WORKER + self.threads * _SCRATCH
             # Of a matrix of the fit, which the C library keeps until somebody asks for as much.
             idle = min(8 * fit_frames**2, _KEPT_MATRIX) if workers > 1 else 0
             from bgsub.outliers.frame_scorer import scorer_bytes
@@ -165,7 +165,7 @@ class MemoryNeed:
         copies = _FIT_COPIES
         # Above so many rows, threads work on tiles of one matrix and make no copies.
         if workers > 1 and fit_frames <= TILE_ROWS:
-            copies = max(_FIT_COPIES_OF_SEVERAL, 1.0 + _WORKER_COPIES * workers)
+            copies = 1.0 + _WORKER_COPIES * workers
         return int(copies * 8 * fit_frames**2) + workers * _WORKER
 
     def _pictures(self) -> int:

@@ -28,7 +28,7 @@ StrPath = str | os.PathLike[str]
 # Measured bytes: the network in a thread; and of a pixel what the network says of it, what learning
 # takes of a sampled one, what composes its background, what is at rest, and that of background.png.
 _NETWORK = 30_000_000
-_ANSWER, _LEARNING, _COMPOSING, _ABSORBING, _STILL = 13, 11, 8, 46, 4
+_ANSWER, _LEARNING, _COMPOSING, _ABSORBING, _STILL = 13, 8, 8, 46, 4
 # Videos that a run can write, in the order in which they are.
 VIDEOS = ("input", "background", "foreground", "mask", "preview", "overlay", "scores")
 _OF_ERRORS = {"errors", "plot", "spectrum"}

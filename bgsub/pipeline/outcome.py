@@ -284,7 +284,7 @@ def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
     """Describe how the fit went."""
     from bgsub.robustpca.trpca import TRPCA
 
-    estimator, gram = fit.estimator, fit.gram
+    estimator = fit.estimator
     of_trpca: dict[str, Any] = {}
     if isinstance(estimator, TRPCA):
         of_trpca = {
@@ -303,7 +303,7 @@ def fit_facts(fit: FrameFit, model: BackgroundModel | None) -> dict[str, Any]:
         "inliers": int(fit.support.sum()),
         "error_location": estimator.error_location_,
         "error_scale": estimator.error_scale_,
-        "gram_blocks": gram and {"all": gram.blocks, "cut": gram.cut_blocks},
+        "gram_blocks": fit.gram_blocks,
         "threshold": None if model is None else model.threshold,
         "fit_warnings": list(fit.notes),
     }

@@ -12,6 +12,7 @@ from bgsub.background.composite import plates_of
 from bgsub.background.plates import Background
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene, Shown
+from bgsub.runtime.limits import give_back
 from bgsub.segmenter.network import Answer, answer, enlarged, marked
 from bgsub.segmenter.protocol import Flags, FrameView, LeftOut, MaskOptions, MaskResult, Segmenter
 from bgsub.segmenter.residual import ResidualSegmenter
@@ -62,6 +63,7 @@ class MaskModel(Segmenter):
         if sample is not None:
             found = cls(Scene(Background.learn(sample.small, each), [], sample.shape), options)
             if model is not None:
+                give_back()
                 found.compose(sample, each)
             return found
         if model is None or model.local is None:
