@@ -82,7 +82,9 @@ def make_options(**changes):
         if name in SourceOptions.__dataclass_fields__
     }
     changes["outputs"] = frozenset(changes.get("outputs", DEFAULT_OUTPUTS - {"plot"}))
-    return RunOptions(**{"k": 2, "seed": 1, **changes}, source=SourceOptions(**of_source))
+    return RunOptions(
+        **{"k": 2, "seed": 1, "threads": 1, **changes}, source=SourceOptions(**of_source)
+    )
 
 
 def make_facts(path="/gone/a.avi", **changes):
