@@ -102,11 +102,11 @@ class TestNewFootage:
     def test_a_model_of_compressed_video_on_more_of_it(
         self, scene, encode, options, tmp_path, video
     ):
-        path, fit = encode(scene(30, visit=22)), tmp_path / "model"
+        path, fit = encode(scene(20, visit=14)), tmp_path / "model"
         run(path, fit, options(outputs={"model", "background"}))
         chosen = options(outputs={"background", "foreground", "mask", "errors"})
         result = apply(fit, path, tmp_path / "out", chosen)
-        assert result.manifest["frames"]["outliers"] == 8
+        assert result.manifest["frames"]["outliers"] == 6
         ours, theirs = (video(tmp_path / name / "background.mp4") for name in ("out", "model"))
         assert np.abs(ours.astype(int) - theirs).mean() < 1
         # Lossless results of a model of compressed video give the frames back.

@@ -416,7 +416,7 @@ class TestInterruptedRuns:
             if at == stage:
                 raise KeyboardInterrupt
 
-        path = save(scene(n=16, visit=12))
+        path = save(scene(n=12, visit=9))
         out = tmp_path / "a" / "out"
         with pytest.raises(KeyboardInterrupt):
             run(path, out, options(format=format_, threads=2), progress=stop)

@@ -37,7 +37,7 @@ def test_nobody_is_on_it(color):
 
 
 def test_it_is_the_median_of_what_is_seen():
-    frames, _ = film(walker=False)
+    frames, _ = film(21, walker=False)
     (plate,) = empty_scene(frames[..., ::-1])
     assert np.abs(plate.picture - np.median(frames, axis=0)).max() <= 0.5
 
@@ -53,11 +53,11 @@ def test_places_where_a_queue_never_ends_are_told():
 
 def test_people_in_dark_clothes_who_hide_a_place_by_turns_are_not_on_it():
     """Two thirds of the time, each of them with a look of his own."""
-    frames, place = film(120, walker=False)
+    frames, place = film(72, walker=False)
     rng = np.random.default_rng(5)
     for visit in range(12):
         coat = np.kron(rng.integers(0, 60, (6, 6, 3)), np.ones((4, 4, 1)))
-        frames[10 * visit : 10 * visit + 7, 12:36, 16:40] = coat
+        frames[6 * visit : 6 * visit + 4, 12:36, 16:40] = coat
     (plate,) = empty_scene(frames[..., ::-1])
     assert np.abs(plate.picture.astype(int) - place).mean() < 8
 
@@ -72,7 +72,7 @@ def test_a_state_without_frames_has_the_colours_of_the_model():
 
 
 def test_more_frames_than_a_model_is_fitted_to_make_the_median():
-    frames, _ = film(330)
+    frames, _ = film(310)
     (plate,) = empty_scene(frames[:, ::2, ::2, ::-1])
     assert plate.frames == MOST_FRAMES == 300
     assert plate.seen[2, 15] > MOST_SAMPLED

@@ -123,7 +123,7 @@ class TestNeighbours:
 
     def test_masks_differ_no_more_at_a_border_than_with_one_fit(self, options, tmp_path, video):
         film = tmp_path / "film.npy"
-        np.save(film, make_scene(100, visit=20, height=36, width=48))
+        np.save(film, make_scene(100, visit=20))
         jumps = {}
         for segment in (50, "off"):
             out = tmp_path / str(segment)
