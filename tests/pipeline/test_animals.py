@@ -6,7 +6,7 @@ import pytest
 
 from bgsub.pipeline.run import masks, run
 
-FRAMES = 24
+FRAMES = 16
 
 
 def film(height, width, floor, drifts):

@@ -14,17 +14,17 @@ from tests.conftest import make_options
 WRITTEN = ("mask", "scores", "objects", "events")
 
 
-def faint_visit(n=22, height=40, width=48, seed=3):
+def faint_visit(n=22, height=32, width=40, seed=3):
     """RGB frames of mottled colours; from frame 18 on something passes that differs by little."""
     rng = np.random.default_rng(seed)
     blocks = rng.integers(40, 200, (height // 8, width // 8, 3))
     place = np.kron(blocks, np.ones((8, 8, 1)))
-    visitor = np.array((126, 104, 136)) + rng.normal(0, 14, (18, 14, 3))
+    visitor = np.array((126, 104, 136)) + rng.normal(0, 14, (14, 14, 3))
     frames = []
     for i in range(n):
         frame = place + rng.normal(0, 3, place.shape)
         if i >= 18:
-            frame[16:34, i : i + 14] = visitor
+            frame[12:26, i : i + 14] = visitor
         frames.append(np.clip(frame, 0, 255).astype(np.uint8))
     return frames
 
@@ -35,7 +35,7 @@ def film(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / "clip.mkv"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("ffv1", rate=25)
-        stream.height, stream.width, stream.pix_fmt = 40, 48, request.param
+        stream.height, stream.width, stream.pix_fmt = 32, 40, request.param
         for image in faint_visit():
             container.mux(stream.encode(av.VideoFrame.from_ndarray(image, format="rgb24")))
         container.mux(stream.encode(None))
