@@ -24,6 +24,7 @@ from bgsub.pipeline.results import describe
 from bgsub.pipeline.run import apply, run
 from bgsub.video.images import read_image, write_image
 from bgsub.video.source import open_source
+from tests.conftest import read_video
 
 VISITED = range(33, 49)
 VIDEOS = ("background", "foreground", "mask")
@@ -50,6 +51,11 @@ def decoded(path, **selection):
 TIMED = ("run.json", "report.html")  # they say how many seconds the run has taken
 
 
+@pytest.fixture(scope="module")
+def preview(whole_run):
+    return read_video(whole_run.out / "preview.mp4")
+
+
 class TestWholeRun:
     def test_writes_what_it_says_and_nothing_else(self, whole_run):
         names = "background.mkv background.png foreground.mkv mask.mkv errors.csv errors.png"
@@ -60,9 +66,10 @@ class TestWholeRun:
         written = {path.name for path in whole_run.out.iterdir()}
         assert written == {*names.split(), "run.json"}
 
-    def test_every_video_has_every_frame(self, whole_run, video):
-        for name in ("background.mkv", "foreground.mkv", "mask.mkv", "preview.mp4", "overlay.mp4"):
-            assert len(video(whole_run.out / name)) == 48
+    def test_every_video_has_every_frame(self, whole_run, preview, video):
+        assert len(preview) == 48
+        for name in ("background.mkv", "foreground.mkv", "mask.mkv", "overlay.mp4"):
+            assert len(video(whole_run.out / name, "gray")) == 48
 
     def test_finds_the_visitor(self, whole_run, video):
         assert outlier_frames(whole_run.out) == list(VISITED)
@@ -86,16 +93,15 @@ class TestWholeRun:
         back = foreground + background - np.uint8(128)
         np.testing.assert_array_equal(back, decoded(whole_run.path))
 
-    def test_preview_has_a_bar_on_outlier_frames(self, whole_run, video):
-        shown = video(whole_run.out / "preview.mp4").astype(int)
-        height, width = shown.shape[1:3]
+    def test_preview_has_a_bar_on_outlier_frames(self, preview):
+        height, width = preview.shape[1:3]
         assert height % 2 == width % 2 == 0
-        corner = shown[:, 2:24, -20:-2].mean(axis=(1, 2))
+        corner = preview[:, 2:24, -20:-2].astype(int).mean(axis=(1, 2))
         is_red = corner[:, 2] > corner[:, 0] + 80
         assert is_red.tolist() == [False] * 32 + [True] * 16
 
-    def test_preview_shows_input_background_foreground_and_mask(self, whole_run, video):
-        shown = video(whole_run.out / "preview.mp4").astype(int)[40, 28:]
+    def test_preview_shows_input_background_foreground_and_mask(self, whole_run, preview, video):
+        shown = preview[40, 28:].astype(int)
         (left, right), (below_left, below_right) = (
             np.split(half, 2, axis=1) for half in np.split(shown, 2)
         )
