@@ -64,13 +64,13 @@ class TestBackground:
         assert np.abs(background - np.clip(expected, 0, 255)).max() <= 1
 
     def test_does_not_show_the_visitor(self, scene, save, options, tmp_path, video):
-        frames, empty = scene(48, 36, 48), scene(48, 36, 48, visit=99, noise=0)[..., ::-1]
+        frames, empty = scene(30, 36, 48, visit=20), scene(30, 36, 48, visit=99, noise=0)[..., ::-1]
         run(save(frames), tmp_path / "out", options(format="mkv", outputs={"background"}))
         background = video(tmp_path / "out" / "background.mkv")
         wrong, visited = (np.abs(f.astype(int) - empty) for f in (background, frames[..., ::-1]))
-        assert visited[40, 8:15, 13:20].mean() > 60
-        assert wrong[40, 8:15, 13:20].mean() < 10
-        assert wrong[:32].mean() < 2
+        assert visited[28, 11:18, 8:15].mean() > 60
+        assert wrong[28, 11:18, 8:15].mean() < 10
+        assert wrong[:20].mean() < 2
 
 
 class TestModel:
