@@ -7,7 +7,6 @@ from bgsub import TRPCA
 from bgsub.background.model import BackgroundModel
 from bgsub.errors import UsageError
 from bgsub.fit.frame_fit import check_rank
-from bgsub.outliers.errors_table import read_csv
 from bgsub.pipeline.run import fit_errors, run
 from bgsub.video.frames import Layout
 
@@ -99,14 +98,6 @@ def test_errors_are_those_of_the_estimator(scene, save, options):
     fit = TRPCA(2, random_state=1).fit(frames.reshape(len(frames), -1))
     np.testing.assert_allclose(table.errors, fit.errors_, rtol=1e-9)
     assert table.outliers.tolist() == [False] * 32 + [True] * 16
-
-
-def test_errors_alone_are_those_of_a_whole_run(whole_run):
-    table = fit_errors(whole_run.path, whole_run.options).table
-    written = read_csv(whole_run.out / "errors.csv")
-    np.testing.assert_allclose(written.errors, table.errors, rtol=1e-8)
-    np.testing.assert_allclose(written.scores, table.scores, rtol=1e-6)
-    np.testing.assert_array_equal(written.outliers, table.outliers)
 
 
 def test_reweighting_can_be_switched_off(scene, save, options):

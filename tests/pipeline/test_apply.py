@@ -57,6 +57,7 @@ class TestSameFootage:
         table = fit_errors(whole_run.path, whole_run.options).table
         written = read_csv(whole_run.out / "errors.csv")
         np.testing.assert_allclose(table.errors, written.errors, rtol=1e-8)
+        np.testing.assert_allclose(table.scores, written.scores, rtol=1e-6)
         np.testing.assert_array_equal(table.outliers, written.outliers)
         assert sorted(whole_run.out.parent.iterdir()) == before
 
