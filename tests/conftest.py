@@ -12,6 +12,7 @@ import av
 import cv2
 import numpy as np
 import pytest
+from av.video.reformatter import VideoReformatter
 from hypothesis import settings
 
 from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
@@ -64,11 +65,11 @@ def _scene(n, height, width, color, visit, noise, seed, texture):
 
 
 def read_video(path, pixel_format="bgr24"):
-    """All frames of a video file, decoded by PyAV alone."""
+    """All frames of a video file, decoded by PyAV alone, with one scaler for all of them."""
+    to = VideoReformatter().reformat
     with av.open(str(path)) as container:
-        return np.stack(
-            [frame.to_ndarray(format=pixel_format) for frame in container.decode(video=0)]
-        )
+        frames = container.decode(video=0)
+        return np.stack([to(frame, format=pixel_format).to_ndarray() for frame in frames])
 
 
 def make_options(**changes):
@@ -82,7 +83,9 @@ def make_options(**changes):
         if name in SourceOptions.__dataclass_fields__
     }
     changes["outputs"] = frozenset(changes.get("outputs", DEFAULT_OUTPUTS - {"plot"}))
-    return RunOptions(**{"k": 2, "seed": 1, **changes}, source=SourceOptions(**of_source))
+    return RunOptions(
+        **{"k": 2, "seed": 1, "threads": 1, **changes}, source=SourceOptions(**of_source)
+    )
 
 
 def make_facts(path="/gone/a.avi", **changes):

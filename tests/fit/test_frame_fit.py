@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -133,12 +131,6 @@ class TestAutomaticRank:
         with pytest.raises(UsageError, match="--spectrum: a model has its rank already"):
             apply(tmp_path / "m.npz", "x.avi", tmp_path / "out", options(outputs={"spectrum"}))
         assert not (tmp_path / "out").exists()
-
-
-def test_reading_frames_needs_no_scipy():
-    code = "import sys, bgsub.pipeline.run; print('scipy' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
 
 
 @pytest.fixture(scope="module", name="X")

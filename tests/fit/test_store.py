@@ -101,15 +101,16 @@ class TestStorage:
         assert set(expected[0]) >= {"errors.csv", "objects.csv", *videos}
 
     def test_a_sample_is_fitted(self, do, small_blocks):
-        expected, whole = do("memory", fit_frames=20)
+        chosen = {"fit_frames": 20, "outputs": {"background", "errors", "mask", "model"}}
+        expected, whole = do("memory", **chosen)
         assert whole["fit_frames"] == 20
         for storage in ("spill", "sample"):
-            found, facts = do(storage, fit_frames=20)
+            found, facts = do(storage, **chosen)
             assert found == expected
             assert (facts["fit_frames"], facts["frames"]["used"]) == (20, 45)
 
     def test_fewer_are_fitted_when_nothing_else_fits(self, do, small_blocks):
-        _, facts = do("sample")
+        _, facts = do("sample", outputs={"errors"})
         assert 5 <= facts["fit_frames"] < 45
         assert facts["frames"]["used"] == 45
         assert "are fitted, and the input is decoded again" in facts["memory"]["reason"]

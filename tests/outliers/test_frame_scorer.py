@@ -113,11 +113,11 @@ def test_light_in_which_highlights_are_clipped_no_more_is_no_visitor(
 
 
 def test_squares_of_a_large_picture_may_be_clipped_in_part() -> None:
-    scene = cv2.resize(GROUND, (640, 480))
+    scene = cv2.resize(GROUND, (480, 360))
     for top in range(101, 300, 4):
         scene[top : top + 1, 200:300] = 330
-    film = np.repeat(scene[None], 40, axis=0)
-    film[20:23] *= 1.2
+    film = np.repeat(scene[None], 30, axis=0)
+    film[15:18] *= 1.2
     assert scored(noisy(film)).max() < DEFAULT_CUTOFF
 
 
@@ -273,10 +273,10 @@ def curtain(seed: int, *, visitor: bool) -> tuple[Bytes, NDArray[np.bool_]]:
 
 
 def test_cloth_that_sways_further_than_the_fit_has_seen_is_nobody() -> None:
-    """In these films 6 % of the empty frames were flagged when scores knew nothing of movement."""
+    """In these films 8 % of the empty frames were flagged when scores knew nothing of movement."""
     false, found = [], []
-    for seed in (1, 2, 3, 4):
-        frames, there = curtain(seed, visitor=seed % 2 == 0)
+    for seed in (1, 4):
+        frames, there = (each[::2] for each in curtain(seed, visitor=seed % 2 == 0))
         over = scored(frames, k=5).max(axis=1) > DEFAULT_CUTOFF
         false += over[~there].tolist()
         found += over[there].tolist()
@@ -329,7 +329,7 @@ def test_a_frame_is_measured_in_its_own_noise(usual: float | None, factor: float
 def calm(kind: str) -> Pictures:
     """Noise over the ground, and what a camera and its light do."""
     generator = np.random.default_rng(4)
-    shape = n, _, _ = 300, H, W
+    shape = n, _, _ = 200, H, W
     noise = generator.normal(0, 3, shape)
     if kind == "t(3)":
         return np.asarray(GROUND + generator.standard_t(3, shape))

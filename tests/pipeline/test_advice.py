@@ -119,7 +119,7 @@ class TestMaskHints:
 
 
 def hints_of(frames, tmp_path, save, options, **changes):
-    result = run(save(frames), tmp_path / "out", options(outputs={"mask", "errors"}, **changes))
+    result = run(save(frames), tmp_path / "out", options(**{"outputs": {"errors"}} | changes))
     assert result.manifest["hints"] == result.hints
     assert not any("\n" in hint for hint in result.hints)
     return result.hints
@@ -134,15 +134,17 @@ class TestFitHints:
         return look
 
     def test_a_good_run_has_none(self, hints, scene):
-        assert hints(scene(32, visit=24)) == []
+        assert hints(scene(32, visit=24), outputs={"mask", "errors"}) == []
 
     def test_the_formula_says_that_its_masks_are_empty(self, hints, scene):
-        (hint,) = (h for h in hints(scene(visit=99), model="paper", threshold=250) if "mask" in h)
+        chosen = {"outputs": {"mask"}, "model": "paper", "threshold": 250}
+        (hint,) = (each for each in hints(scene(24, visit=99), **chosen) if "mask" in each)
         assert "every mask is empty" in hint
 
     def test_noise_alone_fills_the_masks(self, hints):
         frames = np.random.default_rng(0).integers(0, 256, (30, 20, 24), dtype=np.uint8)
-        assert any("nearly full" in hint for hint in hints(frames, k=1, model="paper"))
+        found = hints(frames, k=1, model="paper", outputs={"mask"})
+        assert any("nearly full" in hint for hint in found)
 
     def test_no_convergence(self, hints, scene):
         found = hints(scene(24, visit=18), max_iter=1)
@@ -173,7 +175,7 @@ class TestFitHints:
         found = hints(frames)
         assert any("in more than half of the frames" in hint for hint in found)
 
-    def test_no_hint_hides_a_warning_of_another_kind(self, whole_run):
+    def test_no_hint_hides_a_warning_of_another_kind(self):
         estimator = SimpleNamespace(
             scores_=np.zeros((4, 2)),
             n_components=2,

@@ -6,7 +6,7 @@ import pytest
 
 from bgsub.pipeline.run import masks, run
 
-FRAMES = 32
+FRAMES = 16
 
 
 def film(height, width, floor, drifts):
@@ -38,7 +38,7 @@ def film(height, width, floor, drifts):
 
 @pytest.mark.parametrize(
     ("size", "floor", "drifts"),
-    [((240, 320), "plain", True), ((240, 320), "bedding", False), ((480, 640), "bedding", True)],
+    [((240, 320), "plain", True), ((480, 640), "bedding", True)],
 )
 def test_all_animals_are_found_and_little_else(size, floor, drifts, options):
     frames, places = film(*size, floor, drifts)
@@ -51,7 +51,7 @@ def test_all_animals_are_found_and_little_else(size, floor, drifts, options):
 
 
 def test_what_is_left_out_is_said_with_the_option_that_keeps_it(tmp_path, options):
-    frames, _ = film(120, 160, "plain", drifts=False)
+    frames = film(120, 160, "plain", drifts=False)[0][::2]
     few = run(frames, tmp_path / "few", options(outputs={"mask"}, min_area=750))
     (hint,) = (hint for hint in few.hints if "mask" in hint)
     assert "as too small" in hint

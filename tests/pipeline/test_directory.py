@@ -416,7 +416,7 @@ class TestInterruptedRuns:
             if at == stage:
                 raise KeyboardInterrupt
 
-        path = save(scene(n=16, visit=12))
+        path = save(scene(n=12, visit=9))
         out = tmp_path / "a" / "out"
         with pytest.raises(KeyboardInterrupt):
             run(path, out, options(format=format_, threads=2), progress=stop)
@@ -471,7 +471,7 @@ def slow(path, out, options, *, progress=None):
     return real(path, out, options, progress=stand_still)
 
 pipeline.run = slow
-sys.argv = ["bgsub", "run", sys.argv[1], "--only", "background", "--out", sys.argv[2]]
+sys.argv = ["bgsub", "run", sys.argv[1], "--only", "mask", "--out", sys.argv[2]]
 sys.exit(main())
 """
 
@@ -493,7 +493,7 @@ def test_signals_stop_a_real_run_with_one_line_and_leave_nothing(tmp_path, scene
         with process:
             try:
                 assert process.stdout.readline() == "writing\n"
-                staged = list((tmp_path / f"new{int(number)}" / "out").rglob("background.mp4"))
+                staged = list((tmp_path / f"new{int(number)}" / "out").rglob("mask.mp4"))
                 assert len(staged) == 1
                 process.send_signal(number)
                 _, errors = process.communicate(timeout=120)

@@ -17,10 +17,9 @@ from bgsub.video.images import write_image
 from bgsub.video.source import open_source
 
 FOOTAGE = {
-    "colour": {},
     "colour as RGB": {"format": "mkv"},
     "a grey part": {"color": "gray", "roi": (3, 5, 25, 19)},
-    "some pixels": {"ignore": "region"},
+    "colour, of some pixels": {"ignore": "region"},
 }
 
 

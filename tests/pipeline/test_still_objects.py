@@ -9,7 +9,7 @@ from bgsub.tracking.tables import read_objects, read_tracks
 RATE, COUNT = 2, 100
 ARRIVES, STOPS, STARTS = 25, 35, 75
 """Frames, from 0: it stands for 20 s from `STOPS` on."""
-LEFT, TOP, WIDTH, HEIGHT = 20, 24, 15, 8
+LEFT, TOP, WIDTH, HEIGHT = 20, 12, 15, 8
 
 
 def place(frame):
@@ -24,7 +24,7 @@ def place(frame):
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     rng = np.random.default_rng(4)
-    height, width = 36, 48
+    height, width = 28, 48
     ground = np.linspace(90, 150, width)[None, :, None] + rng.normal(0, 3, (height, width, 3))
     thing = np.tile([40.0, 50.0, 200.0], (HEIGHT, WIDTH, 1))
     thing[2:4, 3:12] = 30

@@ -13,9 +13,9 @@ from tests.conftest import make_options, make_scene
 
 
 def scenes():
-    """A bright and a dark state of one scene, 60 frames each."""
-    frames = make_scene(120, visit=120)
-    frames[60:] = (0.4 * frames[60:]).astype(np.uint8)
+    """A bright and a dark state of one scene, 50 frames each."""
+    frames = make_scene(100, visit=100)
+    frames[50:] = (0.4 * frames[50:]).astype(np.uint8)
     return frames
 
 
@@ -23,9 +23,9 @@ def scenes():
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
     np.save(folder / "film.npy", scenes())
-    np.save(folder / "dark.npy", scenes()[70:95])
+    np.save(folder / "dark.npy", scenes()[60:85])
     np.save(folder / "bright.npy", scenes()[10:35])
-    chosen = make_options(segment=60, fps=5, outputs={"model", "mask"})  # the change lasts
+    chosen = make_options(segment=50, fps=5, outputs={"model", "mask"})  # the change lasts
     run(folder / "film.npy", folder / "out", chosen)
     return folder
 
