@@ -123,8 +123,12 @@ leave_white()
 
 
 def pytest_runtest_setup(item):
-    """Paint figures in tests that look at them, which have the mark `figures`."""
-    leave_white(item.get_closest_marker("figures") is None)
+    """Paint figures in tests that look at them, which have the mark `figures`; lay them out, too.
+
+    Words of an SVG are there in any case, and with `layout=False` the rest is where it falls.
+    """
+    mark = item.get_closest_marker("figures")
+    leave_white(mark is None, laid_out=mark is not None and mark.kwargs.get("layout", True))
 
 
 @pytest.fixture
