@@ -32,6 +32,11 @@ class Frame:
         return np.asarray(self.values, dtype=dtype)
 
 
+def short(kind):
+    """Parameters of a few steps, where no check looks at how good a fit is."""
+    return {name: 3 for name in ("n_init", "max_iter") if name in kind().get_params()}
+
+
 def fitted(kind, X, **parameters):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -230,9 +235,7 @@ def test_all_checks_of_scikit_learn_pass(kind, capsys):
     pytest.importorskip("sklearn", minversion="1.6")
     from sklearn.utils.estimator_checks import check_estimator
 
-    # A few steps do where the default has been checked: no check looks at how good a fit is.
-    short = {name: 3 for name in ("n_init", "max_iter") if name in kind().get_params()}
-    for estimator in (kind(), kind(2, **short)):
+    for estimator in (kind(**short(kind)), kind(2, **short(kind))):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             results = check_estimator(estimator, on_skip=None, on_fail=None)
@@ -295,7 +298,7 @@ def test_checks_that_scikit_learn_runs_on_its_own_transformers_alone(kind, check
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", SkipTestWarning)
-        getattr(estimator_checks, check)(kind.__name__, kind(2))
+        getattr(estimator_checks, check)(kind.__name__, kind(2, **short(kind)))
 
 
 @pytest.mark.parametrize("module", ["pandas", "polars"])
