@@ -34,7 +34,9 @@ class Frame:
 
 def short(kind):
     """Parameters of a few steps, where no check looks at how good a fit is."""
-    return {name: 3 for name in ("n_init", "max_iter") if name in kind().get_params()}
+    return {
+        name: 3 for name in ("n_init", "max_iter", "max_removals") if name in kind().get_params()
+    }
 
 
 def fitted(kind, X, **parameters):
