@@ -53,6 +53,7 @@ Storage = Literal["memory", "spill", "sample"]
 # Longer inputs are fitted to a sample of so many frames, because the Gram matrix grows as n².
 AUTO_FIT_FRAMES = 2000
 ALL_FRAMES = 1 << 40  # more than any input has
+DEFAULT_MEMORY = "50%"
 LEAST_SAMPLE = 50  # a sample of fewer frames is no fit to speak of
 # Measured on runs of many sizes; `python -m benchmarks.memory` holds them against the truth.
 _PROGRAM, _PLOT, _ENCODING = 104_000_000, 38_000_000, 20_000_000
