@@ -269,7 +269,9 @@ def test_pipeline_clone_and_grid_search(kind):
         pipeline = make_pipeline(StandardScaler(), kind(2)).fit(X)
         assert pipeline.transform(X).shape == (40, 2)
         assert pipeline.get_feature_names_out().size == 2
-        search = GridSearchCV(kind(), {"n_components": [1, 3]}, cv=2, error_score="raise").fit(X)
+        search = GridSearchCV(
+            kind(**short(kind)), {"n_components": [1, 3]}, cv=2, error_score="raise"
+        ).fit(X)
     assert search.best_params_ == {"n_components": 3}
     assert search.best_estimator_.components_.shape == (3, 12)
 
