@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +110,7 @@ def _estimate(
     limit, share_s = memory_limit(options.memory, options.jobs), decode_s / max(1, frames)
     found = []
     for own, need in pieces or [(None, memory_need(source, options, frames))]:
-        unrestricted = need.total("memory", need.sample)
+        unrestricted = make_plan(need, sys.maxsize, options.temp).bytes
         storage: Storage | None = None
         needed, sample = unrestricted, need.sample
         try:

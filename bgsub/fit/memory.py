@@ -54,6 +54,8 @@ Storage = Literal["memory", "spill", "sample"]
 AUTO_FIT_FRAMES = 2000
 ALL_FRAMES = 1 << 40  # more than any input has
 DEFAULT_MEMORY = "50%"
+# More bytes of frames go to a file, which the system keeps in what memory nobody asks for.
+MOST_IN_MEMORY = 256 * 2**20
 LEAST_SAMPLE = 50  # a sample of fewer frames is no fit to speak of
 # Measured on runs of many sizes; `python -m benchmarks.memory` holds them against the truth.
 _PROGRAM, _PLOT, _ENCODING = 104_000_000, 38_000_000, 20_000_000
@@ -216,11 +218,17 @@ def make_plan(
     name: str = "input",
     jobs: int = 1,
 ) -> Plan:
-    """Choose the first storage that fits: memory, a file in `temp`, a smaller sample."""
+    """Choose the first storage that fits: memory, a file in `temp`, a smaller sample.
+
+    Frames of more than `MOST_IN_MEMORY` bytes are rather kept in a file.
+    """
     folder = spill_folder() if temp is None else Path(temp)
     storages: dict[Storage, str] = {"memory": ""}
     if free_space(folder) > 1.1 * need.on_disk:
-        storages["spill"] = f"they are kept in {folder}"
+        fit = need.total("memory", need.sample, 1) <= limit
+        file: dict[Storage, str] = {"spill": "" if fit else f"they are kept in {folder}"}
+        many = (need.frames + need.borrowed) * need.size > MOST_IN_MEMORY
+        storages = file | storages if many else storages | file
     plan = _first_that_fits(need, limit, storages)
     if plan is None:
         raise MemoryLimitError(_refusal(need, limit, storages, name, jobs))

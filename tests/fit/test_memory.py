@@ -35,6 +35,7 @@ LONG = MemoryNeed(
     plot=True,
 )
 VIDEO = replace(LONG, frames=250)
+SMALL = replace(LONG, pixels=320 * 240, size=320 * 240 * 3 // 2)
 
 
 @given(st.integers(1, 10**9))
@@ -135,9 +136,16 @@ def disk(monkeypatch):
 
 class TestStorage:
     def test_memory_when_the_frames_fit(self, disk):
-        plan = make_plan(LONG, 8 * 10**9)
+        plan = make_plan(SMALL, 8 * 10**9)
         assert (plan.storage, plan.fit_frames, plan.reason) == ("memory", 2000, "")
-        assert plan.bytes == LONG.total("memory", 2000) <= plan.limit == 8 * 10**9
+        assert plan.bytes == SMALL.total("memory", 2000) <= plan.limit == 8 * 10**9
+
+    def test_a_file_for_many_bytes_though_they_fit(self, disk):
+        plan = make_plan(LONG, 8 * 10**9)
+        assert (plan.storage, plan.fit_frames, plan.reason) == ("spill", 2000, "")
+        assert plan.bytes == LONG.total("spill", 2000) < LONG.total("memory", 2000)
+        disk(0)
+        assert make_plan(LONG, 8 * 10**9).storage == "memory"
 
     def test_a_file_when_they_do_not(self, disk, tmp_path):
         plan = make_plan(LONG, 600 * 10**6, tmp_path)
@@ -174,7 +182,7 @@ class TestStorage:
 class TestLongInputs:
     def test_a_sample_is_said(self, disk):
         plan = make_plan(replace(LONG, frames=2345), 10**10)
-        assert (plan.storage, plan.fit_frames) == ("memory", 2000)
+        assert (plan.storage, plan.fit_frames) == ("spill", 2000)
         assert plan.reason == "2345 frames: a sample of 2000 is fitted"
 
     def test_both_are_said(self, disk):
@@ -190,6 +198,7 @@ class TestLongInputs:
     def test_more_frames_than_announced(self, disk):
         few = replace(LONG, frames=100)
         plan = make_plan(few, few.total("memory", 100) + 10 * LONG.size)
+        assert plan.storage == "memory"
         assert (plan.fit_frames, plan.most_fitted) == (100, 2000)
         assert 105 <= plan.most_frames <= 110
         assert make_plan(LONG, 650 * 10**6).most_frames > 10**9
@@ -291,12 +300,12 @@ class TestAllFrames:
 
 def test_one_thread_for_the_gram_matrix_comes_before_a_slower_storage(disk):
     """On two threads runs took up to a twelfth more than they were allowed to."""
-    on_two = LONG.total("memory", LONG.sample, 2)
-    on_one = LONG.total("memory", LONG.sample, 1)
+    on_two = SMALL.total("memory", SMALL.sample, 2)
+    on_one = SMALL.total("memory", SMALL.sample, 1)
     assert on_one < on_two
-    plan = make_plan(LONG, on_two - 1)
+    plan = make_plan(SMALL, on_two - 1)
     assert (plan.storage, plan.gram_threads) == ("memory", 1)
-    assert make_plan(LONG, on_two).gram_threads > 1
+    assert make_plan(SMALL, on_two).gram_threads > 1
 
 
 def seconds(need: MemoryNeed, decode_s: float = 1.0) -> float:
