@@ -237,18 +237,18 @@ def test_all_checks_of_scikit_learn_pass(kind, capsys):
     pytest.importorskip("sklearn", minversion="1.6")
     from sklearn.utils.estimator_checks import check_estimator
 
-    for estimator in (kind(**short(kind)), kind(2, **short(kind))):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            results = check_estimator(estimator, on_skip=None, on_fail=None)
-        failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
-        assert not failed
-        count = Counter(result["status"] for result in results)
-        with capsys.disabled():
-            sys.stdout.write(
-                f"\n{estimator}: {count['passed']} checks passed, {count['skipped']} skipped\n"
-            )
-        assert count["passed"] >= 40
+    # Among its data are some of one feature or one row, which have fewer components than two.
+    estimator = kind(2, **short(kind))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(estimator, on_skip=None, on_fail=None)
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert not failed
+    count = Counter(result["status"] for result in results)
+    with capsys.disabled():
+        said = f"{count['passed']} checks passed, {count['skipped']} skipped"
+        sys.stdout.write(f"\n{estimator}: {said}\n")
+    assert count["passed"] >= 40
 
 
 @every_estimator
