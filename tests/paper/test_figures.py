@@ -26,7 +26,6 @@ def image(data):
 def test_there_is_a_panel_for_every_method(comparison):
     drawn = image(render_errors(comparison))
     assert drawn.shape[:2] == (470, 1100)
-    assert b"<svg" in render_errors(comparison, plot_format="svg")
 
 
 def test_svg_names_methods_and_reasons(comparison):
@@ -55,9 +54,9 @@ def test_tre_of_nothing_is_drawn_on_the_floor():
         (0.2, "PCA", "pca", "", 3.0, 0.5),
     ]
     points = [dict(zip(names, row, strict=True)) for row in cells]
-    panels = {"first": points, "second": points, "third": points}
+    panels = {"first": points, "other": points}
     text = render_tre(panels, "title", plot_format="svg").decode()
-    for word in ("first", "third", "TRPCA", "told the true t"):
+    for word in ("first", "other", "TRPCA", "told the true t"):
         assert word in text
 
 
@@ -126,7 +125,7 @@ def test_the_papers_times_are_marked_as_theirs():
     assert ">pcp<" not in text  # it has no result
 
 
-@pytest.mark.figures
+@pytest.mark.figures(layout=False)
 def test_methods_without_figures_of_the_paper_are_drawn():
     drawn = render_times(timed([("pca", "", 0.1)]))
     assert drawn.startswith(b"\x89PNG")
