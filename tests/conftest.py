@@ -123,10 +123,7 @@ leave_white()
 
 
 def pytest_runtest_setup(item):
-    """Paint figures in tests that look at them, which have the mark `figures`; lay them out, too.
-
-    Words of an SVG are there in any case, and with `layout=False` the rest is where it falls.
-    """
+    """Paint figures in tests that look at them, and lay them out: see the mark `figures`."""
     mark = item.get_closest_marker("figures")
     leave_white(mark is None, laid_out=mark is not None and mark.kwargs.get("layout", True))
 

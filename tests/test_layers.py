@@ -2,7 +2,6 @@
 
 import ast
 import functools
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,18 +38,11 @@ PLACE = {
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__main__.py")
 
 
-def statements(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.stmt, ast.excepthandler)):
-            yield child
-            yield from statements(child)
-
-
 @functools.cache
 def imports(path: Path) -> list[str]:
     """Modules of bgsub that a file imports, inside functions and for types alone too."""
     found = []
-    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "bgsub":
             whole = [f"{node.module}.{alias.name}" for alias in node.names]
             found += [each if exists(each) else str(node.module) for each in whole]

@@ -129,8 +129,7 @@ def _places(path):
 @pytest.mark.parametrize(("container", "start"), [("mp4", 0), ("matroska", 8), ("mpegts", 20)])
 def test_a_lost_sample_of_hevc_is_told(container, start, tmp_path):
     path, whole = damaged(tmp_path, "libx265", container, 15, start=start)
-    source = open_source(path, color="gray")
-    frames, _ = check(source, whole)
+    frames, _ = check(source := open_source(path, color="gray"), whole)
     assert source.bad_frames
     numbers = {n for n, _, _ in frames} | {b.number for b in source.bad_frames}
     assert numbers == set(range(1, 41))
@@ -206,8 +205,7 @@ def test_a_hole_in_matroska_moves_no_number(tmp_path):
     places = _places(path)
     start, stop = places[15][0] + 10, places[22][0] + 10
     path.write_bytes(data[:start] + bytes(stop - start) + data[stop:])
-    source = open_source(path, color="gray")
-    frames, said = check(source, whole)
+    frames, said = check(source := open_source(path, color="gray"), whole)
     assert "frames are missing from the file, the first is frame" in said
     assert len(frames) + len(source.bad_frames) == 40
     assert frames[-1][0] == 40
@@ -222,15 +220,13 @@ def test_broken_chunk_headers_of_an_avi(n_broken, tmp_path):
         position = _places(path)[20 * place + 10][0]
         data[position - 8 : position] = b"\xaa" * 8
     path.write_bytes(bytes(data))
-    source = open_source(path, color="gray")
-    frames, said = check(source, whole)
+    frames, said = check(source := open_source(path, color="gray"), whole)
     assert len(frames) + len(source.bad_frames) < 200
     assert f"decoded {len(frames)} of about 200 frames" in said
     assert "unsure" in said
     # Without the table at the end nobody knows which are missing, but that some are.
     path.write_bytes(bytes(data[: data.index(b"idx1")]))
-    source = open_source(path, color="gray")
-    frames, said = check(source, whole)
+    frames, said = check(source := open_source(path, color="gray"), whole)
     assert len(frames) < 200
     assert f"decoded {len(frames)} of about 200 frames" in said
 
