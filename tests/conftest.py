@@ -126,8 +126,9 @@ leave_white()
 
 
 def pytest_runtest_setup(item):
-    """Paint figures in tests that look at them, which have the mark `figures`."""
-    leave_white(item.get_closest_marker("figures") is None)
+    """Paint figures in tests that look at them, and lay them out: see the mark `figures`."""
+    mark = item.get_closest_marker("figures")
+    leave_white(mark is None, laid_out=mark is not None and mark.kwargs.get("layout", True))
 
 
 @pytest.fixture

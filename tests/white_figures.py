@@ -8,10 +8,10 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 _paint, _lay_out = Figure.savefig, ConstrainedLayoutEngine.execute
 
 
-def leave_white(white=True):
+def leave_white(white=True, *, laid_out=False):
     """Paint no figures and find no places for what is on them, or do so again."""
     Figure.savefig = save_white if white else _paint
-    ConstrainedLayoutEngine.execute = (lambda engine, figure: None) if white else _lay_out
+    ConstrainedLayoutEngine.execute = _lay_out if laid_out else lambda engine, figure: None
 
 
 def save_white(figure, file, **settings):

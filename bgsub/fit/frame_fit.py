@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.errors import ConvergenceWarning, UsageError
-from bgsub.fit.store import FrameStore
 from bgsub.options import MOST_AUTO_COMPONENTS, ProgressCallback, RunOptions
 from bgsub.outliers.errors_table import ErrorTable
 from bgsub.outliers.events import fit_table
@@ -29,6 +28,7 @@ from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers
 
 if TYPE_CHECKING:
+    from bgsub.fit.store import FrameStore
     from bgsub.robustpca.competitors import Estimator
 
 # What rounding to whole grey levels leaves of the difference of two pictures, squared.

@@ -53,6 +53,7 @@ Storage = Literal["memory", "spill", "sample"]
 # Longer inputs are fitted to a sample of so many frames, because the Gram matrix grows as n².
 AUTO_FIT_FRAMES = 2000
 ALL_FRAMES = 1 << 40  # more than any input has
+DEFAULT_MEMORY = "50%"
 # More bytes of frames go to a file, which the system keeps in what memory nobody asks for.
 MOST_IN_MEMORY = 256 * 2**20
 LEAST_SAMPLE = 50  # a sample of fewer frames is no fit to speak of

@@ -27,13 +27,10 @@ from numpy.typing import NDArray
 
 from bgsub.errors import OutputError, UsageError
 from bgsub.fit.frame_fit import FittedFrames, check_rank, truncated, with_residual
-from bgsub.fit.memory import AUTO_FIT_FRAMES
+from bgsub.fit.memory import AUTO_FIT_FRAMES, DEFAULT_MEMORY
 from bgsub.options import ProgressCallback, no_progress
 from bgsub.outliers.false_alarms import DEFAULT_CUTOFF, frame_scores
-from bgsub.paper.curves import auc, average_precision
 from bgsub.paper.options import UNKNOWN, CompareOptions, Comparison, Entry, MethodRow
-from bgsub.pipeline.inputs import DEFAULT_MEMORY, fitted_at_most
-from bgsub.pipeline.results import Stopwatch
 from bgsub.robustpca.competitors import COMPARED, MethodInfo
 from bgsub.robustpca.conventions import support_size
 from bgsub.robustpca.gram import ArrayColumns, Gram, gram_matrix
@@ -44,12 +41,13 @@ from bgsub.robustpca.trpca import TRPCA
 from bgsub.runtime.limits import amount, free_space, memory_bytes, spill_folder
 from bgsub.runtime.processes import held_back_in_children
 from bgsub.runtime.threads import Workers, one_blas_thread
-from bgsub.video.frames import Bytes
 from bgsub.video.selection import sample_rows
-from bgsub.video.source import FrameSource, open_source
 
+# The process that fits needs nothing of films: what reads them is imported where it is used.
 if TYPE_CHECKING:
     from bgsub.robustpca.competitors import Estimator
+    from bgsub.video.frames import Bytes
+    from bgsub.video.source import FrameSource
 
 _BLOCK_ELEMENTS = 1 << 21
 _START_SECONDS = 120.0
@@ -398,6 +396,10 @@ def compare(
     that needs more than ``options.run.memory`` is not begun. A method that failed or took too long
     has a row that says why.
     """
+    from bgsub.pipeline.inputs import fitted_at_most
+    from bgsub.pipeline.results import Stopwatch
+    from bgsub.video.source import open_source
+
     run = options.run
     watch = Stopwatch()
     place = spill_folder() if run.temp is None else Path(run.temp)
@@ -528,6 +530,8 @@ class _Bench(NamedTuple):
         )
         if self.labels is None:
             return row
+        from bgsub.paper.curves import auc, average_precision
+
         known = self.labels != UNKNOWN
         marked = self.labels[known] == 1
         root = fitted.location + fitted.scale * fitted.outlier_scores

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bgsub.background.plates import working_size
 from bgsub.background.sample import MOST_FRAMES, full_frames
 from bgsub.errors import InputError, UsageError
-from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES, MemoryNeed
+from bgsub.fit.memory import ALL_FRAMES, AUTO_FIT_FRAMES, DEFAULT_MEMORY, MemoryNeed
 from bgsub.fit.store import Borrowed
 from bgsub.options import RunOptions
 from bgsub.runtime.limits import memory_bytes
@@ -23,7 +23,6 @@ from bgsub.video.source import Footage, FrameSource, open_source
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
 
-DEFAULT_MEMORY = "50%"
 StrPath = str | os.PathLike[str]
 # Measured bytes: the network in a thread; and of a pixel what the network says of it, what learning
 # takes of a sampled one, what composes its background, what is at rest, and that of background.png.

@@ -239,7 +239,7 @@ def rows_of(X: NDArray[Any] | ColumnReader) -> NDArray[Any]:
 
 def check_matrix(X: Any) -> Any:
     """Return X as a matrix of a supported type, or raise ValueError naming what is wrong."""
-    if isinstance(X, ColumnReader) and not isinstance(X, np.ndarray):
+    if not isinstance(X, np.ndarray) and isinstance(X, ColumnReader):
         return X
     if hasattr(X, "toarray"):
         raise TypeError("X is a sparse matrix, which centring would fill: give X.toarray()")

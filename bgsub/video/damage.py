@@ -117,10 +117,11 @@ class Tally:
         if packet.is_discard or packet.size < least:
             return
         self.pictures += bool(packet.is_keyframe or self.pictures)
-        stamp_s = pyav.seconds(packet.pts, packet.time_base)
+        unit = packet.time_base
+        stamp_s = pyav.seconds(packet.pts, unit)
         if stamp_s is not None:
             self.latest_s = max(self.latest_s, stamp_s)
-            length_s = pyav.seconds(packet.duration, packet.time_base) or 0.0
+            length_s = pyav.seconds(packet.duration, unit) or 0.0
             self.end_s = max(self.end_s, stamp_s + length_s)
 
 

@@ -102,7 +102,7 @@ class FilmHeader:
                 duration_s = float(frames / self.rate)
         self.frames, self.duration_s = frames, duration_s
 
-    @property
+    @cached_property
     def step_s(self) -> float | None:
         """Seconds between two frames, where timestamps tell that some are missing."""
         return float(1 / self.rate) if self.rate and self.format not in _WITHOUT_STAMPS else None

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import UsageError
-from bgsub.options import RunOptions, SourceOptions
+from bgsub.options import RunOptions
 from bgsub.paper.compare import compare
 from bgsub.paper.curves import auc
 from bgsub.paper.options import COLUMNS, CompareOptions
@@ -24,31 +24,33 @@ def clip(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def whole(clip):
-    """All methods, with the truth."""
+def watched(clip):
+    """All methods, with the truth; and the stages and the files that were there meanwhile."""
     options = CompareOptions(
         run=RunOptions(temp=str(clip)),
         ks=(1, 2),
         frames=(5, 40),
         truth=str(clip / "frames.csv"),
     )
-    return compare(str(clip / "clip.npy"), options)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="files there have names")
-def test_nothing_has_a_name_that_a_kill_would_leave(clip, tmp_path):
-    seen, stages = set(), set()
+    stages, files = set(), set()
 
     def look(stage, done, total):
         stages.add(stage)
-        seen.update(tmp_path.iterdir())
+        files.update(path.name for path in clip.iterdir())
 
-    run = RunOptions(temp=str(tmp_path), source=SourceOptions(end=20))
-    compare(
-        str(clip / "clip.npy"), CompareOptions(run=run, ks=(1,), methods=("pca",)), progress=look
-    )
+    return compare(str(clip / "clip.npy"), options, progress=look), stages, files
+
+
+@pytest.fixture(scope="module")
+def whole(watched):
+    return watched[0]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files there have names")
+def test_nothing_has_a_name_that_a_kill_would_leave(watched):
+    _, stages, files = watched
     assert stages >= {"decode", "pca k=1"}
-    assert not seen
+    assert files == {"clip.npy", "frames.csv"}
 
 
 def test_every_method_has_a_row_for_every_k(whole):

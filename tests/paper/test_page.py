@@ -30,10 +30,10 @@ COMMANDS = sorted(
     }
 )
 SMALL = {
-    "compare": "--methods trpca,pca --k 1,2 --scale 0.1",
+    "compare": "--methods trpca,pca --k 1,2 --scale 0.1 --start 160 --every 40",
     "experiment synthetic": "--sets 1 --shares 0.1 --seed 3 --format markdown",
-    "experiment digits": "--sets 1 --shares 0.1 --samples 40 --k 1",
-    "experiment background": "--methods trpca,pca --k 1,2 --scale 0.1",
+    "experiment digits": "--sets 1 --shares 0.1 --samples 24 --k 1 --outliers others",
+    "experiment background": "--methods trpca,pca --k 1,2 --scale 0.1 --start 160 --every 40",
     "experiment moved-object": "--methods trpca,pca --k 1 --frames 640",
     "run": "--only errors --k 1 --end 40 --scale 0.1",
     "methods": "",

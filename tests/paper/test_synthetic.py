@@ -103,7 +103,7 @@ def test_hrpca_of_the_paper_goes_on_until_no_row_can_be_removed():
     assert made["HRPCA, T = n"].n_iter_ == 60 - 3 - 1
 
 
-SMALL = SyntheticOptions(samples=80, features=(20,), components=3, shares=(0.2, 0.4), sets=2)
+SMALL = SyntheticOptions(samples=60, features=(20,), components=3, shares=(0.2, 0.4), sets=2)
 
 
 def without_seconds(points):

@@ -16,7 +16,7 @@ from bgsub.outliers.scene_change import SceneChange
 from bgsub.report.plots import Film, draw_errors, render_errors, render_spectrum
 from bgsub.robustpca.rank import RankChoice, choose_rank
 
-pytestmark = pytest.mark.figures
+painted = pytest.mark.figures(layout=False)
 
 
 def make_table(n: int, spans=(), *, height: float = 20.0, first: int | None = None) -> ErrorTable:
@@ -48,19 +48,18 @@ def has_color(image: np.ndarray, red: int, green: int, blue: int) -> bool:
     return bool((np.abs(image.astype(int) - (blue, green, red)).max(axis=2) <= 8).any())
 
 
+@painted
 @pytest.mark.parametrize(
     "table",
     [
         make_table(1),
-        make_table(2),
         make_table(2, [(1, 2)]),
         make_table(40, [(0, 40)]),
         make_table(20_000, [(3000, 3400), (9000, 9001)]),
-        make_table(3000, [(50 * i, 50 * i + 8) for i in range(60)]),
         make_table(300, [(100, 300)], first=180),
         ErrorTable(np.arange(1, 9), np.zeros(8), np.zeros(8), 10, np.zeros(8)),
     ],
-    ids=["one", "two", "one of two", "all", "many", "60 events", "change", "constant"],
+    ids=["one", "one of two", "all", "many", "change", "constant"],
 )
 def test_every_kind_of_table_can_be_drawn(table: ErrorTable) -> None:
     image = picture(table)
@@ -86,8 +85,10 @@ def test_words_in_the_plot() -> None:
         ">time<",
     ):
         assert words in text
+    assert "segment begins" not in text
 
 
+@pytest.mark.figures
 def test_the_label_of_a_panel_does_not_reach_into_the_other() -> None:
     table = make_table(300, [(100, 300)])
     beside = picture(replace(table, local=table.scores))[:, :38]
@@ -116,25 +117,19 @@ def test_numbers_of_crowded_events_do_not_overlap() -> None:
     assert max(find_events(table), key=lambda event: event.peak_score).number in numbers
 
 
+@painted
 @pytest.mark.parametrize("title", ["$x_1$ and $<&>.mp4", "北京\n" + "a" * 300, ""])
 def test_odd_titles(title: str) -> None:
     assert picture(make_table(20), title).shape == (500, 1200, 3)
 
 
-def test_same_table_same_bytes() -> None:
-    table = make_table(50, [(10, 20)])
-    for kind in ("png", "svg"):
-        first, second = (
-            render_errors(table, find_events(table), title="a", plot_format=kind) for _ in range(2)
-        )
-        assert first == second
-
-
-def test_style_of_the_user_has_no_effect() -> None:
-    table = make_table(50, [(10, 20)])
-    plain = picture(table)
+@painted
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_same_table_same_bytes_whatever_the_style_of_the_user(kind) -> None:
+    table = make_table(20, [(10, 14)])
+    plain = render_errors(table, find_events(table), title="a", plot_format=kind)
     with mpl.rc_context({"axes.facecolor": "black", "font.size": 30, "figure.dpi": 20}):
-        assert np.array_equal(picture(table), plain)
+        assert render_errors(table, find_events(table), title="a", plot_format=kind) == plain
         assert mpl.rcParams["font.size"] == 30
 
 
@@ -151,7 +146,6 @@ def test_borders_of_segments_are_drawn_with_their_reasons_and_the_title_counts_t
     assert "it became darker" in text
     assert "1234 of 90000 frames are outliers" in text
     assert "segment begins" in text
-    assert "segment begins" not in svg(table)
 
 
 def test_times_lie_where_the_timestamps_say() -> None:
@@ -282,6 +276,7 @@ def spectrum(choice, used=2, kind="svg", **more):
     return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) / 255
 
 
+@painted
 def test_a_spectrum_marks_the_choice_in_both_panels(choice) -> None:
     drawn = spectrum(choice, kind="png")
     assert drawn.shape[:2] == (400, 900)
@@ -289,6 +284,7 @@ def test_a_spectrum_marks_the_choice_in_both_panels(choice) -> None:
     assert ((columns < 450).any(), (columns > 450).any()) == (True, True)
 
 
+@painted
 @pytest.mark.parametrize("gain", [0.03, 0.05])
 def test_a_sum_that_falls_below_zero_is_seen(choice, gain) -> None:
     drawn = spectrum(replace(choice, gains=np.full(4, gain)), kind="png")

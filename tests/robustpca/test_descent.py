@@ -59,7 +59,7 @@ matrices = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     matrices,
     st.sampled_from(["normal", "heavy", "bytes", "copies", "scaled"]),

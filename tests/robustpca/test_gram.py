@@ -208,7 +208,7 @@ def numbers(dtype, most_dims):
     return hnp.arrays(dtype, hnp.array_shapes(max_dims=most_dims, max_side=9), **ordinary)
 
 
-@settings(max_examples=75, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_a_median_is_that_of_numpy(data):
     X = data.draw(NUMBERS.flatmap(lambda dtype: numbers(dtype, 3)))

@@ -78,7 +78,7 @@ def test_a_jump_is_followed_when_it_fills_half_of_the_window():
     assert tre(online.center_, online.components_, T) < 1e-3
 
 
-@pytest.mark.parametrize("seed", range(5, 9))
+@pytest.mark.parametrize("seed", range(5, 7))
 def test_the_last_fit_is_a_start(seed):
     # In these data one minimum is the lowest by far: else the last bits decide where a start ends.
     X = contaminated(120, 50, seed=seed)
@@ -100,14 +100,14 @@ def test_fit_forgets():
 
 
 def test_fewer_rows_than_components_are_a_beginning():
-    X = frames(40, 100)
+    X = frames(20, 100)
     with pytest.warns(RankWarning):
         online = OnlineTRPCA(4, refresh=2, random_state=0).partial_fit(X[:2])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RankWarning)
         online.partial_fit(X[2:])
     assert online.components_.shape == (4, 100)
-    assert online.scores_.shape == (38, 4)
+    assert online.scores_.shape == (18, 4)
 
 
 def test_parameters_are_checked():
@@ -128,10 +128,10 @@ def test_parameters_are_checked():
 def test_after_an_outage_it_is_a_fit_anew(outage):
     """Rows of a fill value, or far away, fill most of the window; then the rows come back."""
     rng = np.random.default_rng(3)
-    rows = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 50)) * 3 + rng.normal(size=(400, 50))
+    rows = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 50)) * 3 + rng.normal(size=(300, 50))
     rows[120:180] = outage if outage > 1e30 else rows[120:180] + outage
     fit = OnlineTRPCA(3, window=80, refresh=10, random_state=0)
-    for stop in range(20, 401, 20):
+    for stop in range(20, 301, 20):
         fit.partial_fit(rows[stop - 20 : stop])
         if stop >= 240:
             anew = TRPCA(3, random_state=0).fit(rows[stop - 80 : stop])

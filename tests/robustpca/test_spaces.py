@@ -86,7 +86,7 @@ def test_starts_in_the_row_space_have_the_distribution_of_the_paper(n, p):
 
     For uniform U: E[UUᵀ] = (k/p) I, hence E[YYᵀ] = (k/p) X₀X₀ᵀ exactly.
     """
-    k, draws = 3, 3000
+    k, draws = 3, 1500
     X = np.random.default_rng(5).normal(size=(n, p)) * np.linspace(1, 3, p)
     centred = X - column_median(X)
     rng = np.random.default_rng(6)

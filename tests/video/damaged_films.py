@@ -51,6 +51,7 @@ _SETTINGS = {
 }
 
 
+@functools.cache
 def pictures(n: int = FRAMES, height: int = HEIGHT, width: int = WIDTH) -> Pictures:
     """Give coloured pictures, shape (n, height, width, 3), that differ from each other all over."""
     y, x = np.mgrid[:height, :width] / 8.0

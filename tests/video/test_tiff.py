@@ -119,14 +119,14 @@ def animate(path, frames, **settings):
 
 
 def test_iterations_at_once(tmp_path, scene):
-    path, frames = tmp_path / "a.tif", scene(40)
+    path, frames = tmp_path / "a.tif", scene(20)
     assert cv2.imwritemulti(str(path), list(frames[..., ::-1]))
     source = open_source(path)
 
     def worker(step):
         for _ in range(2):
             np.testing.assert_array_equal([frame.image for frame in source], frames)
-            for place in range(0, 40, step):
+            for place in range(0, 20, step):
                 np.testing.assert_array_equal(source[place].image, frames[place])
 
     with ThreadPoolExecutor(4) as pool:
@@ -152,7 +152,7 @@ def test_an_animated_webp_is_refused(tmp_path, scene):
 class TestStacks:
     def test_pages_are_read_one_by_one(self, tmp_path):
         path = tmp_path / "film.tif"
-        frames = np.zeros((60, 500, 1000), np.uint8)
+        frames = np.zeros((60, 250, 500), np.uint8)
         frames[:] = np.arange(60, dtype=np.uint8)[:, None, None]
         path.write_bytes(by_tifffile(frames, photometric="minisblack"))
         tracemalloc.start()

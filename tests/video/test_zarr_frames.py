@@ -7,7 +7,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.errors import BgsubError, InputError, UsageError
@@ -94,10 +94,10 @@ def test_a_group_gives_its_only_array_or_the_frames(tmp_path, scene, version):
     assert len(images(open_source(tmp_path / "g.zarr"))) == 2
 
 
-@pytest.mark.parametrize("chunks", [(2, 700, 1000), (60, 100, 100)])
+@pytest.mark.parametrize("chunks", [(2, 700, 400), (60, 100, 100)])
 def test_a_store_takes_no_more_memory_than_a_few_chunks(store, chunks, monkeypatch):
     monkeypatch.setattr("bgsub.video.arrays._BLOCK_BYTES", 3 << 20)
-    path = store(frames=np.zeros((60, 700, 1000), np.uint8), chunks=chunks)
+    path = store(frames=np.zeros((60, 700, 400), np.uint8), chunks=chunks)
     images(open_source(path, end=2))  # imports
     tracemalloc.start()
     try:
@@ -235,6 +235,7 @@ def small(tmp_path_factory):
     return folder
 
 
+@settings(max_examples=10)
 @given(data=st.data())
 def test_any_damage_is_an_error_of_ours_or_a_bad_frame(small, data):
     version = data.draw(st.sampled_from([2, 3]))

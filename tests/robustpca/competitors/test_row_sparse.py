@@ -10,15 +10,16 @@ from bgsub.robustpca.competitors.row_sparse import ORPCA, OutlierPursuit
 from tests.robustpca.helpers import contaminated, subspace_angle
 
 
-def direct(X, k, lam, outliers=0.0, iterations=1000):
+def direct(X, k, lam, outliers=0.0):
     """The paper's alternation on X: PCA without outliers, then these by shrinking residuals."""
-    for _ in range(iterations):
+    before = np.inf
+    while np.abs(outliers - before).max() > 1e-12:
         clean = X - outliers
         m = clean.mean(axis=0)
         U = np.linalg.svd(clean - m, full_matrices=False)[2][:k]
         rest = X - m - (X - m) @ U.T @ U
         lengths = np.linalg.norm(rest, axis=1)
-        outliers = rest * np.maximum(1 - lam / 2 / lengths, 0)[:, None]
+        before, outliers = outliers, rest * np.maximum(1 - lam / 2 / lengths, 0)[:, None]
     return m, U, outliers
 
 
