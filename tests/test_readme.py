@@ -91,12 +91,12 @@ def test_batch_script_reacts_to_exit_codes(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def short_film(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A film of two seconds with a visitor, as mp4."""
+    """A film of a second and a half with a visitor, as mp4."""
     path = tmp_path_factory.mktemp("film") / "film.mp4"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=25, options={"crf": "8"})
         stream.width, stream.height, stream.pix_fmt = 48, 36, "yuv420p"
-        for frame in make_scene(50, 36, 48, visit=25):
+        for frame in make_scene(36, 36, 48, visit=12):
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
         container.mux(stream.encode())
     return path

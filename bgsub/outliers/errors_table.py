@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import math
 from array import array
@@ -160,7 +159,8 @@ def _parse(rows: Iterator[list[str]], path: Path) -> dict[str, NDArray[np.float6
     if header[: len(COLUMNS)] != list(COLUMNS) or not known:
         names = ",".join(COLUMNS)
         raise InputError(f"{path}: no errors.csv of bgsub; its first line must begin {names}")
-    columns: dict[str, array[float]] = {}
+    # The word in `flag` follows from the scores.
+    columns = {name: array("d") for name in header if name != "flag"}
     last = 0.0
     for line, row in enumerate(rows, start=2):
         try:
@@ -170,8 +170,8 @@ def _parse(rows: Iterator[list[str]], path: Path) -> dict[str, NDArray[np.float6
             raise InputError(message) from error
         last = numbers.get("frame", last)
         for name, number in numbers.items():
-            columns.setdefault(name, array("d")).append(number)
-    if not columns:
+            columns[name].append(number)
+    if not columns["frame"]:
         raise InputError(f"{path}: holds no frames; create it again with `bgsub run`")
     return {name: np.array(values) for name, values in columns.items()}
 
@@ -180,13 +180,14 @@ def _parse_row(row: list[str], header: list[str], previous: float) -> dict[str, 
     """Read the numbers of a line by column; ValueError says what is wrong with it."""
     if len(row) != len(header):
         raise ValueError(f"{len(row)} values, where {len(header)} are needed")
-    # The word in `flag` follows from the scores.
     texts = {name: text for name, text in zip(header, row, strict=True) if name != "flag"}
     numbers: dict[str, float] = {}
     for name, text in texts.items():
-        with contextlib.suppress(ValueError):
+        try:
             numbers[name] = float(text)
-        if not math.isfinite(numbers.get(name, math.nan)):
+        except ValueError:
+            numbers[name] = math.nan
+        if not math.isfinite(numbers[name]):
             raise ValueError(f"{name} {text!r} is not a number")
     for name in ("error", "rmse"):
         if numbers[name] < 0:

@@ -75,7 +75,7 @@ def batch(tmp_path, film):
     out = tmp_path / "batch"
     units = (Unit(film, "film"), Unit("b.npy", "b"), Unit("c.npy", "c"))
     PartsList(units, 2).save(out)
-    run(film, out / "film", make_options(**OPTIONS, end=60))
+    run(film, out / "film", make_options(**OPTIONS, end=24))
     return out
 
 

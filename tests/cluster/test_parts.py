@@ -1,7 +1,8 @@
 """Parts that know nothing of each other agree on what is to be done."""
 
 import json
-import multiprocessing
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -98,22 +99,28 @@ def film(tmp_path):
     return str(tmp_path / "film.npy")
 
 
-def _plan(film, out, ready):
-    ready.wait()
-    common_plan(film, out, make_options(segment=60))
+PLANNING = """
+import sys
+from pathlib import Path
+from bgsub.options import RunOptions
+from bgsub.segments.run import common_plan
+print("ready", flush=True)
+sys.stdin.readline()
+common_plan(sys.argv[1], Path(sys.argv[2]), RunOptions(segment=60))
+"""
 
 
 def test_parts_that_begin_together_follow_one_plan(film, tmp_path):
-    context = multiprocessing.get_context("spawn")
-    ready = context.Barrier(2)
-    processes = [
-        context.Process(target=_plan, args=(film, tmp_path / "out", ready)) for _ in range(2)
-    ]
+    command = [sys.executable, "-c", PLANNING, film, str(tmp_path / "out")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(command, **pipes) for _ in range(2)]
+    assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
     for process in processes:
-        process.start()
+        process.stdin.write("\n")
+        process.stdin.flush()
     for process in processes:
-        process.join()
-    assert [process.exitcode for process in processes] == [0, 0]
+        process.communicate()
+    assert [process.returncode for process in processes] == [0, 0]
     assert [path.name for path in (tmp_path / "out" / FOLDER).iterdir()] == [PLAN]
     assert len(load_plan(tmp_path / "out").segments) == 3
 

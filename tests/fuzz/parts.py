@@ -12,6 +12,7 @@ import numpy as np
 
 from tests.fuzz.judging import Crew, Try
 from tests.fuzz.mutations import Rng, mutate, mutate_json, mutate_table, strange
+from tests.video.conftest import encode
 from tests.video.damaged_films import CONTAINERS, film
 
 _FILMS = (
@@ -64,6 +65,8 @@ def prepare(folder: Path, crew: Crew) -> Place:
         data = film(codec, container, 8)
         if data is not None:
             (place.sound / f"{codec}.{CONTAINERS[container]}").write_bytes(data)
+    (place.sound / "scene").mkdir()
+    encode(place.sound / "scene" / "film.avi", frames[4:12], "mpeg4")
     shots = place.sound / "shots"
     shots.mkdir()
     for number, frame in enumerate(frames[:6], 1):
@@ -164,7 +167,7 @@ def options(place: Place, rng: Rng) -> Try:
         arguments.append(one.flag)
         if type(rule).__name__ != "Switch":
             arguments.append(_value(rule, rng))
-    inputs = ("clip.npy", "mpeg4.avi", "shots")
+    inputs = ("clip.npy", "scene/film.avi", "shots")
     return _run(place, place.sound / inputs[int(rng.integers(3))], *arguments)
 
 
