@@ -70,7 +70,7 @@ def full_disk(place: Place, tree: Path, rng: Rng) -> list[str]:
     """Let no file grow beyond some size, as on a disk that fills up."""
     size = int(rng.integers(1, _LARGEST_FILE))
     kinds = (("--format", "png"), ("--format", "mkv"), (), ("--preview",), ("--only", "errors"))
-    arguments = _command(place, *_QUICK, *kinds[int(rng.integers(len(kinds)))])
+    arguments = _command(place, *kinds[int(rng.integers(len(kinds)))])
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
