@@ -424,7 +424,7 @@ class RunOptions(Declared):
     temp: str | None = _resources(
         None,
         rules.Folder(),
-        "Folder for frames that do not fit into memory; nothing is left in it.",
+        "Folder for frames that take more than 256 MB or do not fit; nothing is left in it.",
         unset="that of the system",
     )
     jobs: int = _resources(
