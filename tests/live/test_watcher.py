@@ -66,7 +66,7 @@ def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packet
 
 @pytest.mark.parametrize("kind", ["mp4", "mkv"])
 def test_the_connection_may_be_cut_amid_an_event(watch, serve, model, kind):
-    before, after = walk(32, [(12, 32)]), walk(54, [(0, 18)])
+    before, after = walk(55, [(15, 55)]), walk(75, [(0, 25)])
     server = serve([transport(before)], [transport(after), 30.0])
     watched = watch(server.url, clip_format=kind, model=model)
     watched.until(lambda w: w.count("end") == 1)
@@ -127,8 +127,8 @@ def test_sound_goes_on_after_stamps_that_jump(watch, serve, model):
 
 
 def test_half_a_frame_makes_no_event(watch, serve):
-    still = transport(walk(40, []))
-    other = transport(walk(89, [(40, 54)]))
+    still = transport(walk(60, []))
+    other = transport(walk(105, [(45, 70)]))
     # Cut amid a packet; the next connection begins amid a group of pictures.
     server = serve([still[: len(still) - 700]], [other[len(other) // 6 :], 30.0])
     watched = watch(server.url).until(lambda w: w.count("end") == 1)
