@@ -290,9 +290,8 @@ class _Learned(NamedTuple):
 
 
 def _opened(footage: Footage, options: RunOptions, workers: Workers) -> FrameSource:
-    """Open an input, while the libraries of a fit and of tracks begin to be imported."""
-    fits, follows = inputs.needs_fit(options), inputs.needs_objects(options)
-    workers.load(*["scipy.linalg"] * fits, *["scipy.optimize"] * follows)
+    """Open an input, while the library of a fit begins to be imported."""
+    workers.load(*["scipy.linalg"] * inputs.needs_fit(options))
     return inputs.open_input(footage, options)
 
 

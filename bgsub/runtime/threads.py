@@ -63,7 +63,7 @@ class _MatrixLibraries:
         self._before = 1
 
     def look(self) -> ThreadpoolController:
-        """Walk through all that is loaded, which takes milliseconds, where modules were imported."""
+        """Walk through what is loaded, for milliseconds, where modules were imported since."""
         with _libraries:
             if self._found is None or self._modules != len(sys.modules):
                 self._found = ThreadpoolController()
