@@ -58,16 +58,16 @@ class _MatrixLibraries:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._found: ThreadpoolController | None = None
-        self._modules = 0
+        self._modules = 0, ""
         self._limits: threadpool_limits | None = None
         self._before = 1
 
     def look(self) -> ThreadpoolController:
         """Walk through what is loaded, for milliseconds, where modules were imported since."""
         with _libraries:
-            if self._found is None or self._modules != len(sys.modules):
-                self._found = ThreadpoolController()
-                self._modules = len(sys.modules)
+            modules = len(sys.modules), next(reversed(sys.modules))
+            if self._found is None or self._modules != modules:
+                self._found, self._modules = ThreadpoolController(), modules
             return self._found
 
     @contextmanager

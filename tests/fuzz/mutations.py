@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,8 @@ STRANGE: tuple[Any, ...] = (
 
 
 def strange(rng: Rng) -> Any:
-    """Give a value that nobody expects."""
-    return STRANGE[int(rng.integers(len(STRANGE)))]
+    """Give a value that nobody expects, a new one each time: lists of it are changed in turn."""
+    return deepcopy(STRANGE[int(rng.integers(len(STRANGE)))])
 
 
 def mutate_json(text: str, rng: Rng) -> str:

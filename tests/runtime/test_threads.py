@@ -126,7 +126,8 @@ def test_libraries_that_are_loaded_later_stay_on_one_thread_too():
 
 def test_loaded_libraries_are_not_walked_while_one_is_being_imported(tmp_path, monkeypatch):
     """Each would hold what the other waits for, and the run would hang for ever."""
-    for name in ("slow_one", "slow_two"):
+    names = ["slow_one", "slow_two", "slow_three"]
+    for name in names:
         text = f"""
             import threading, test_import_log
             test_import_log.begin("{name}")
@@ -152,11 +153,10 @@ def test_loaded_libraries_are_not_walked_while_one_is_being_imported(tmp_path, m
         assert began.wait(10)
         with Workers(1):  # another run of the same process
             pass
-        workers.need("slow_one")
-    assert {"slow_one", "slow_two"} <= set(sys.modules)
-    assert seen == [set()] * len(seen)
-    assert len(seen) == 3
-    for name in ("slow_one", "slow_two"):
+        workers.need("slow_three")
+    assert {*names} <= set(sys.modules)
+    assert seen == [set()] * 3
+    for name in names:
         del sys.modules[name]
 
 
