@@ -6,7 +6,7 @@ import pytest
 
 from bgsub.pipeline.run import masks, run
 
-FRAMES = 16
+FRAMES = 10
 
 
 def film(height, width, floor, drifts):
