@@ -1,7 +1,7 @@
 """One picture of four panels."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.outliers.errors_table import read_csv
@@ -18,6 +18,7 @@ def preview(height, width, *, color=True, outlier=False, objects=()):
     return draw_preview(Preview(panels, "frame 7", outlier), objects)
 
 
+@settings(max_examples=20)
 @given(st.integers(1, 900), st.integers(1, 900))
 def test_is_an_even_picture_of_bearable_size_whatever_the_frame(height, width):
     picture = preview(height, width, color=False)
