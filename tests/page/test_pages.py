@@ -154,7 +154,7 @@ class TestEscaping:
 
 class TestOtherResults:
     def test_of_masks_alone(self, save, scene, options, tmp_path, reading):
-        run(save(scene(24, visit=16)), tmp_path / "out", options(outputs={"mask", "report"}))
+        run(save(scene(12, visit=8)), tmp_path / "out", options(outputs={"mask", "report"}))
         data = reading((tmp_path / "out" / "report.html").read_text(encoding="utf-8")).data
         assert set(data["curves"]) == {"foreground"}
         assert data["cutoff"] is None
@@ -164,8 +164,8 @@ class TestOtherResults:
     def test_heat_map_and_minutes_are_shown(self, save, scene, options, tmp_path, reading):
         regions = tmp_path / "regions.json"
         regions.write_text('{"a <b> door": [[0, 0], [20, 0], [20, 36], [0, 36]]}')
-        chosen = options(outputs={"heatmap", "activity", "report"}, regions=str(regions), fps=0.4)
-        run(save(scene()), tmp_path / "r", chosen)
+        chosen = options(outputs={"heatmap", "activity", "report"}, regions=str(regions), fps=0.2)
+        run(save(scene(24, visit=16)), tmp_path / "r", chosen)
         page = reading((tmp_path / "r" / "report.html").read_text())
         heat = [each for each in page.all("img") if each.get("class") == "heat"]
         assert heat[0]["src"].startswith("data:image/webp;base64,")
