@@ -81,7 +81,7 @@ def test_a_stream_frame_by_frame_has_the_masks_of_a_file(whole_run, options, sti
     """As `watch` passes them: each frame is a block, in no thread but that of the caller."""
     model = bgsub.BackgroundModel.load(whole_run.out / "model.npz")
     scene = saved_scene(model, options())
-    source = open_source(whole_run.path, exact_color=True)
+    source = open_source(whole_run.path, exact_color=True, start=25)
     blocks = list(decoded_blocks(source))
     with Workers(2) as workers:
         together = [frame.mask for frame in Loop(scene, workers, {"mask"}, still).frames(blocks)]

@@ -44,7 +44,7 @@ def test_a_score_of_nearly_nothing_has_no_sign(scene, save, options, tmp_path, m
         return draw_preview(shown, objects)
 
     monkeypatch.setattr(outputs, "draw_preview", look)
-    clip = save(scene(32, 12, 16, visit=21, seed=3))
+    clip = save(scene(12, 12, 16, visit=8))
     run(clip, tmp_path / "out", options(outputs={"preview", "errors"}))
     table = read_csv(tmp_path / "out" / "errors.csv")
     scores = np.maximum(table.scores, table.local)

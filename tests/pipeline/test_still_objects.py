@@ -7,9 +7,9 @@ from bgsub.pipeline.run import apply, run
 from bgsub.tracking.tables import read_objects, read_tracks
 from tests.conftest import make_options
 
-RATE, COUNT = 2, 100
-ARRIVES, STOPS, STARTS = 25, 35, 75
-"""Frames, from 0: it stands for 20 s from `STOPS` on."""
+RATE, COUNT = 2, 72
+ARRIVES, STOPS, STARTS = 14, 24, 50
+"""Frames, from 0: it stands for 13 s from `STOPS` on."""
 LEFT, TOP, WIDTH, HEIGHT = 20, 12, 15, 8
 
 
@@ -61,7 +61,7 @@ def shown(film, tmp_path_factory):
     return out
 
 
-@pytest.mark.parametrize(("still", "seen_s"), [("foreground", 1e9), ("background", 2), (10.0, 10)])
+@pytest.mark.parametrize(("still", "seen_s"), [("foreground", 1e9), ("background", 2), (6.0, 6)])
 def test_it_is_there_until_it_is_absorbed_and_when_it_moves(
     still, seen_s, film, shown, tmp_path, options
 ):
@@ -84,6 +84,6 @@ def test_it_is_there_until_it_is_absorbed_and_when_it_moves(
 
 
 def test_what_a_model_has_learned_can_be_absorbed(film, shown, tmp_path, options):
-    chosen = options(outputs={"objects"}, fps=RATE, still_objects=5.0)
+    chosen = options(outputs={"objects"}, fps=RATE, still_objects=4.0)
     apply(shown, film, tmp_path / "a", chosen)
-    assert not any(tracks_by_frame(tmp_path / "a")[STOPS + 7 * RATE : STARTS])
+    assert not any(tracks_by_frame(tmp_path / "a")[STOPS + 6 * RATE : STARTS])
