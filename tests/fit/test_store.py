@@ -18,6 +18,8 @@ from bgsub.video.film_index import Place
 from bgsub.video.frames import Frame, Layout
 from bgsub.video.matrix import FrameMatrix
 from bgsub.video.source import open_source
+from tests.conftest import make_scene
+from tests.video.conftest import encode as encode_film
 
 STORAGES = ("memory", "spill", "sample")
 SHORT = 25  # frames of a clip for whole runs
@@ -49,14 +51,16 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(memory, "CHUNK_BYTES", 1)
 
 
-@pytest.fixture
-def clip(encode, scene):
-    return encode(scene(45))
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    path = tmp_path_factory.mktemp("clip") / "clip.mp4"
+    return str(encode_film(path, make_scene(45), options={"crf": "4"}))
 
 
-@pytest.fixture
-def short(encode, scene):
-    return encode(scene(SHORT, visit=18), "short.mp4")
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    path = tmp_path_factory.mktemp("short") / "short.mp4"
+    return str(encode_film(path, make_scene(SHORT, visit=18), options={"crf": "4"}))
 
 
 def limit_for(storage, path, options, monkeypatch):
