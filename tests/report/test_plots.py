@@ -97,8 +97,9 @@ def test_the_label_of_a_panel_does_not_reach_into_the_other() -> None:
     assert np.sort(gaps)[-2] < 15
 
 
-def test_words_without_outliers() -> None:
-    text = svg(make_table(300))
+def test_words_without_outliers_and_times() -> None:
+    text = svg(replace(make_table(300), times=np.full(300, 3.0)))
+    assert ">time<" not in text
     assert "none of 300 frames is an outlier" in text
     assert "cut-off 12" in text
     assert "event" not in text
@@ -123,15 +124,6 @@ def test_same_table_same_bytes_whatever_the_style_of_the_user() -> None:
         assert mpl.rcParams["font.size"] == 30
 
 
-def test_borders_of_segments_are_drawn_with_their_reasons_and_the_title_counts_the_film():
-    table = make_table(300, [(100, 120)])
-    film = Film(90_000, 1234, {101: "it became darker", 201: ""})
-    text = render_errors(table, [], title="day.mp4", plot_format="svg", film=film).decode()
-    assert "it became darker" in text
-    assert "1234 of 90000 frames are outliers" in text
-    assert "segment begins" in text
-
-
 def test_times_lie_where_the_timestamps_say() -> None:
     # A second of ten frames, then one frame a second.
     times = np.array([*np.arange(10) / 10, *range(1, 10)])
@@ -145,10 +137,6 @@ def test_times_lie_where_the_timestamps_say() -> None:
 def test_times_are_round(n, step, label) -> None:
     text = svg(replace(make_table(n), times=step * np.arange(n)))
     assert f">{label}<" in text
-
-
-def test_without_times_there_is_no_axis_of_times() -> None:
-    assert ">time<" not in svg(replace(make_table(2), times=np.array([3.0, 3.0])))
 
 
 @pytest.fixture
@@ -216,12 +204,14 @@ def test_words_about_a_change_hide_as_few_frames_as_they_can(axes, level, first)
 
 
 @pytest.mark.parametrize("many", [40, 60])
-def test_reasons_of_borders_are_left_out_where_there_is_no_room(many) -> None:
+def test_borders_of_segments_are_drawn_with_their_reasons_where_there_is_room(many) -> None:
     borders = {100: "it became darker", 105: "a change", 900: "a knock"}
     borders |= {200 + number: "" for number in range(many)}
-    film = Film(1000, 0, dict(sorted(borders.items())))
+    film = Film(90_000, 1234, dict(sorted(borders.items())))
     text = render_errors(make_table(1000), [], title="a", plot_format="svg", film=film).decode()
     assert [words in text for words in borders.values() if words] == [True, False, True]
+    assert "1234 of 90000 frames are outliers" in text
+    assert "segment begins" in text
 
 
 @pytest.mark.parametrize(
