@@ -232,8 +232,8 @@ def visit(tmp_path_factory):
     Tests must leave it as it is.
     """
     folder = tmp_path_factory.mktemp("visit")
-    frames = make_scene(120, visit=60)
-    frames[90:] = make_scene(120, visit=120)[90:]
+    frames = make_scene(80, visit=40)
+    frames[60:] = make_scene(80, visit=80)[60:]
     encode_film(folder / "film.mp4", frames, options={"crf": "8", "g": "20"})
     outputs = {"mask", "objects", "tracks", "events"}
     run(folder / "film.mp4", folder / "results", make_options(outputs=outputs, format="mkv"))

@@ -22,7 +22,7 @@ from bgsub.video.images import read_image, write_image
 
 @pytest.mark.parametrize("name", METHODS)
 def test_run_with_any_method(name, scene, save, options, tmp_path, manifest_of):
-    frames = scene(24, visit=18)
+    frames = scene(12, visit=9)
     path, out = save(frames), tmp_path / "out"
     chosen = {"outputs": {"errors", "model", "background"}, "format": "png"}
     run(path, out, options(method=name, k=2, **chosen))
@@ -72,7 +72,7 @@ class TestAutomaticRank:
         out = tmp_path / "out"
         with caplog.at_level("INFO", logger="bgsub.fit.frame_fit"):
             chosen = options(k="auto", method=name, outputs={"errors", "model"})
-            run(save(scene(24, visit=18)), out, chosen)
+            run(save(scene(16, visit=12)), out, chosen)
         manifest = manifest_of(out)
         choice = manifest["rank_choice"]
         # The scene sways in two dimensions.
@@ -84,7 +84,7 @@ class TestAutomaticRank:
         assert [line for line in lines if line.startswith("--k auto: 2, as component 2 explains")]
 
     def test_it_gives_what_that_rank_gives(self, scene, save, options, tmp_path):
-        path = save(scene(24, visit=18))
+        path = save(scene(16, visit=12))
         for name, k in (("a", "auto"), ("b", 2)):
             run(path, tmp_path / name, options(k=k, outputs={"errors"}))
         first, second = ((tmp_path / name / "errors.csv").read_bytes() for name in "ab")
@@ -99,7 +99,7 @@ class TestAutomaticRank:
 
     def test_the_spectrum_shows_both(self, scene, save, options, tmp_path, manifest_of):
         chosen = options(k=5, outputs={"spectrum"}, plot_format="svg")
-        run(save(scene(24, visit=18)), tmp_path / "out", chosen)
+        run(save(scene(16, visit=12)), tmp_path / "out", chosen)
         text = (tmp_path / "out" / "spectrum.svg").read_text(encoding="utf-8")
         assert "rank 2 chosen, 5 used" in text
         assert manifest_of(tmp_path / "out")["k"] == 5
@@ -110,7 +110,7 @@ class TestAutomaticRank:
         assert manifest_of(tmp_path / "out")["rank_choice"]["rank"] == 1
 
     def test_a_constant_video(self, save, options, tmp_path, manifest_of):
-        frames = np.full((20, 36, 48), 90, dtype=np.uint8)
+        frames = np.full((9, 36, 48), 90, dtype=np.uint8)
         run(save(frames), tmp_path / "out", options(k="auto", outputs={"errors", "mask"}))
         manifest = manifest_of(tmp_path / "out")
         assert (manifest["k"], manifest["components"]) == (1, 0)

@@ -18,8 +18,11 @@ from bgsub.video.film_index import Place
 from bgsub.video.frames import Frame, Layout
 from bgsub.video.matrix import FrameMatrix
 from bgsub.video.source import open_source
+from tests.conftest import make_scene
+from tests.video.conftest import encode as encode_film
 
 STORAGES = ("memory", "spill", "sample")
+SHORT = 25  # frames of a clip for whole runs
 
 
 def plan_of(storage, most_fitted=2000, **changes):
@@ -48,20 +51,27 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(memory, "CHUNK_BYTES", 1)
 
 
-@pytest.fixture
-def clip(encode, scene):
-    return encode(scene(45))
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory):
+    path = tmp_path_factory.mktemp("clip") / "clip.mp4"
+    return str(encode_film(path, make_scene(45), options={"crf": "4"}))
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    path = tmp_path_factory.mktemp("short") / "short.mp4"
+    return str(encode_film(path, make_scene(SHORT, visit=18), options={"crf": "4"}))
 
 
 def limit_for(storage, path, options, monkeypatch):
     """Bytes with which a run takes a storage, as if decoders took nothing: clips here are small."""
     monkeypatch.setattr(MemoryNeed, "decoding", lambda _self: 0)
     source = open_input(path, options)
-    need = memory_need(source, options, 45)
+    need = memory_need(source, options, SHORT)
     monkeypatch.setattr(memory, "LEAST_SAMPLE", 5)
     if storage == "sample":
         monkeypatch.setattr(memory, "free_space", lambda _folder: 0)
-    fitted = need.sample if storage != "sample" else min(20, need.sample)
+    fitted = need.sample if storage != "sample" else min(10, need.sample)
     return f"{need.total(storage, fitted, 1)}"
 
 
@@ -76,15 +86,15 @@ class TestStorage:
     """Whole runs, each of which takes its storage because of its memory limit."""
 
     @pytest.fixture
-    def do(self, clip, tmp_path, options, monkeypatch, manifest_of):
+    def do(self, short, tmp_path, options, monkeypatch, manifest_of):
         def do(storage, **more):
             given = options(threads=2, **more)
             with pytest.MonkeyPatch.context() as patch:
-                limit = limit_for(storage, clip, given, patch)
+                limit = limit_for(storage, short, given, patch)
                 temp = tmp_path / "temp"
                 temp.mkdir(exist_ok=True)
                 out = tmp_path / f"{storage}{len(list(tmp_path.iterdir()))}"
-                run(clip, out, replace(given, memory=limit, temp=str(temp)))
+                run(short, out, replace(given, memory=limit, temp=str(temp)))
             assert not list(temp.iterdir())
             facts = manifest_of(out)
             assert facts["memory"]["frames_kept"] == storage
@@ -93,32 +103,33 @@ class TestStorage:
         return do
 
     def test_all_fitted(self, do, small_blocks):
-        expected, _ = do("memory")
-        found, facts = do("spill")
+        outputs = {"background", "foreground", "mask", "errors", "objects", "model"}
+        expected, _ = do("memory", outputs=outputs)
+        found, facts = do("spill", outputs=outputs)
         assert found == expected
         assert "do not fit into" in facts["memory"]["reason"]
         videos = {"background.mp4", "foreground.mp4", "mask.mp4"}
         assert set(expected[0]) >= {"errors.csv", "objects.csv", *videos}
 
     def test_a_sample_is_fitted(self, do, small_blocks):
-        chosen = {"fit_frames": 20, "outputs": {"background", "errors", "mask", "model"}}
+        chosen = {"fit_frames": 10, "outputs": {"background", "errors", "mask", "model"}}
         expected, whole = do("memory", **chosen)
-        assert whole["fit_frames"] == 20
+        assert whole["fit_frames"] == 10
         for storage in ("spill", "sample"):
             found, facts = do(storage, **chosen)
             assert found == expected
-            assert (facts["fit_frames"], facts["frames"]["used"]) == (20, 45)
+            assert (facts["fit_frames"], facts["frames"]["used"]) == (10, SHORT)
 
     def test_fewer_are_fitted_when_nothing_else_fits(self, do, small_blocks):
         _, facts = do("sample", outputs={"errors"})
-        assert 5 <= facts["fit_frames"] < 45
-        assert facts["frames"]["used"] == 45
+        assert 5 <= facts["fit_frames"] < SHORT
+        assert facts["frames"]["used"] == SHORT
         assert "are fitted, and the input is decoded again" in facts["memory"]["reason"]
 
-    def test_errors_alone(self, clip, options, monkeypatch, small_blocks):
+    def test_errors_alone(self, short, options, monkeypatch, small_blocks):
         given = options(outputs={"errors"}, threads=2)
-        limit = limit_for("spill", clip, given, monkeypatch)
-        one, other = (fit_errors(clip, replace(given, memory=m)).table for m in (None, limit))
+        limit = limit_for("spill", short, given, monkeypatch)
+        one, other = (fit_errors(short, replace(given, memory=m)).table for m in (None, limit))
         assert np.array_equal(one.errors, other.errors)
         assert np.array_equal(one.scores, other.scores)
 
@@ -130,10 +141,10 @@ def test_nothing_is_done_when_nothing_fits(clip, tmp_path, options):
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at the files of a process")
-def test_the_file_of_frames_has_no_name(clip, tmp_path, options, monkeypatch, small_blocks):
+def test_the_file_of_frames_has_no_name(short, tmp_path, options, monkeypatch, small_blocks):
     """Thus nothing is left even if the process is killed."""
     given = options(outputs={"errors"}, threads=2)
-    limit = limit_for("spill", clip, given, monkeypatch)
+    limit = limit_for("spill", short, given, monkeypatch)
     temp = tmp_path / "temp"
     temp.mkdir()
     seen = []
@@ -142,7 +153,7 @@ def test_the_file_of_frames_has_no_name(clip, tmp_path, options, monkeypatch, sm
         opened = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
         seen.append((list(temp.iterdir()), [f for f in opened if f.is_relative_to(temp)]))
 
-    run(clip, tmp_path / "out", replace(given, memory=limit, temp=str(temp)), progress=look)
+    run(short, tmp_path / "out", replace(given, memory=limit, temp=str(temp)), progress=look)
     assert all(names == [] for names, _ in seen)
     assert any("deleted" in file.name for _, files in seen for file in files)
 

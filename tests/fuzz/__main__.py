@@ -31,7 +31,7 @@ def fuzz(
         rng = np.random.default_rng([seed, number, *part.encode()])
         place.clear()
         if part in HARDSHIPS:
-            broken, command = HARDSHIPS[part](place, crew.tree, rng), ""
+            broken, command = HARDSHIPS[part](place, crew, rng), ""
         elif part == WITNESSES:
             command, broken = witnessed(crew, place.work, rng)
         else:

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.fuzz.judging import Ending, Try, environment, left_behind, violations
+from tests.fuzz.judging import Crew, Ending, Try, environment, left_behind, violations
 from tests.fuzz.mutations import Rng
 from tests.fuzz.parts import Place
 
@@ -28,11 +28,11 @@ def _command(place: Place, *more: str) -> list[str]:
     return ["run", clip, "--k", "1", "--out", str(place.out), *more]
 
 
-def killed(place: Place, tree: Path, rng: Rng) -> list[str]:
+def killed(place: Place, crew: Crew, rng: Rng) -> list[str]:
     """Kill a run after a while, and run again: nothing half done is in the way."""
     command = [sys.executable, "-m", "bgsub", *_command(place, *_QUICK)]
     process = subprocess.Popen(
-        command, cwd=tree, env=environment(tree), stderr=subprocess.PIPE, text=True
+        command, cwd=crew.tree, env=environment(crew.tree), stderr=subprocess.PIPE, text=True
     )
     which = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[int(rng.integers(3))]
     # An interpreter that has not come to bgsub yet ends as every program does.
@@ -52,21 +52,15 @@ def killed(place: Place, tree: Path, rng: Rng) -> list[str]:
         broken += violations(Try([], place.out), ending)
         if process.returncode not in {0, 130}:
             broken.append(f"{which.name} ends with {process.returncode}")
-    again = subprocess.run(
-        [*command, "--force"],
-        cwd=tree,
-        env=environment(tree),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    broken += violations(Try([], place.out), Ending(again.returncode, again.stderr))
-    if again.returncode != 0:
-        broken.append(f"the run after {which.name} ends with {again.returncode}")
+    one = Try(_command(place, *_QUICK, "--force"), place.out)
+    again = crew.run(one)
+    broken += violations(one, again)
+    if again.code != 0:
+        broken.append(f"the run after {which.name} ends with {again.code}")
     return broken
 
 
-def full_disk(place: Place, tree: Path, rng: Rng) -> list[str]:
+def full_disk(place: Place, crew: Crew, rng: Rng) -> list[str]:
     """Let no file grow beyond some size, as on a disk that fills up."""
     size = int(rng.integers(1, _LARGEST_FILE))
     kinds = (("--format", "png"), ("--format", "mkv"), (), ("--preview",), ("--only", "errors"))
@@ -78,8 +72,8 @@ def full_disk(place: Place, tree: Path, rng: Rng) -> list[str]:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=tree,
-        env=environment(tree),
+        cwd=crew.tree,
+        env=environment(crew.tree),
         capture_output=True,
         text=True,
         check=False,
@@ -92,7 +86,7 @@ def full_disk(place: Place, tree: Path, rng: Rng) -> list[str]:
     return broken
 
 
-def exchanged(place: Place, tree: Path, rng: Rng) -> list[str]:
+def exchanged(place: Place, crew: Crew, rng: Rng) -> list[str]:
     """Stop a run that replaces earlier results near its end: these or its own are there.
 
     It comes while its writers end, while names change, or when the results are said to be in.
@@ -105,8 +99,8 @@ def exchanged(place: Place, tree: Path, rng: Rng) -> list[str]:
     with log.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "bgsub", *_command(place, "--force", *_QUICK)],
-            cwd=tree,
-            env=environment(tree),
+            cwd=crew.tree,
+            env=environment(crew.tree),
             stderr=file,
         )
         while process.poll() is None and not _has_come_to(step, place.out, log):
@@ -118,12 +112,9 @@ def exchanged(place: Place, tree: Path, rng: Rng) -> list[str]:
     broken = []
     if which == signal.SIGKILL:
         # Whatever reads there next finishes what was begun.
-        command = [sys.executable, "-m", "bgsub", "errors", str(place.out)]
-        following = subprocess.run(
-            command, cwd=tree, env=environment(tree), capture_output=True, text=True, check=False
-        )
-        if following.returncode != 0:
-            broken.append(f"the command after SIGKILL ends with {following.returncode}")
+        following = crew.run(Try(["errors", str(place.out)]))
+        if following.code != 0:
+            broken.append(f"the command after SIGKILL ends with {following.code}")
     else:
         broken += violations(Try([]), Ending(code, stderr))
         if code not in {0, 130}:

@@ -52,7 +52,6 @@ class Crew:
     """Runs tries one after the other in a process that is replaced when it dies or grows old."""
 
     tree: Path
-    paints: bool = True
     process: subprocess.Popen[str] | None = None
     made: int = field(default=0)
     log: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
@@ -83,7 +82,7 @@ class Crew:
         """Let the worker do what a line of JSON says."""
         if self.process is None or self.made >= _TRIES_OF_A_WORKER:
             self._end()
-            self.process, self.made = start_worker(self.tree, self.log, paints=self.paints), 0
+            self.process, self.made = start_worker(self.tree, self.log), 0
         self.made += 1
         worker = self.process
         assert worker.stdin is not None
@@ -111,11 +110,10 @@ class Crew:
         return self.log.read().decode(errors="replace")
 
 
-def start_worker(tree: Path, log: IO[bytes], *, paints: bool) -> subprocess.Popen[str]:
-    """Start a process that runs the commands of a tree, with or without painting its figures."""
-    more = [] if paints else ["--white"]
+def start_worker(tree: Path, log: IO[bytes]) -> subprocess.Popen[str]:
+    """Start a process that runs the commands of a tree."""
     return subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("worker.py")), *more],
+        [sys.executable, str(Path(__file__).with_name("worker.py"))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import warnings
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from click.testing import CliRunner
@@ -25,19 +25,14 @@ def main() -> None:
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)  # what native code prints is no answer
         warnings.simplefilter("always")
-        if "--white" in sys.argv:
-            from tests.white_figures import leave_white
-
-            leave_white()
-        _answer(answers)
+        for line in sys.stdin:
+            answers.write(json.dumps(answer(json.loads(line))) + "\n")
+            answers.flush()
 
 
-def _answer(answers: TextIO) -> None:
-    for line in sys.stdin:
-        question = json.loads(line)
-        answer = _read(**question) if isinstance(question, dict) else _call(question)
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+def answer(question: Any) -> dict[str, Any]:
+    """Read a film, or run a command, as a line of JSON says."""
+    return _read(**question) if isinstance(question, dict) else _call(question)
 
 
 def _call(arguments: list[str]) -> dict[str, Any]:

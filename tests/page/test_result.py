@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.cli import options as shared
@@ -113,6 +113,7 @@ def test_it_is_read_back(options, path):
     assert read == options
 
 
+@settings(max_examples=25)
 @given(st.sets(st.sampled_from(OUTPUTS), min_size=1), st.integers(1, 50), st.floats(0.5, 1))
 def test_any_outputs_are_read_back(outputs, k, share):
     options = RunOptions(outputs=outputs, k=k, support_fraction=share)

@@ -134,7 +134,7 @@ class TestFitHints:
         return look
 
     def test_a_good_run_has_none(self, hints, scene):
-        assert hints(scene(32, visit=24), outputs={"mask", "errors"}) == []
+        assert hints(scene(20, visit=15), outputs={"mask", "errors"}) == []
 
     def test_the_formula_says_that_its_masks_are_empty(self, hints, scene):
         chosen = {"outputs": {"mask"}, "model": "paper", "threshold": 250}
@@ -166,7 +166,7 @@ class TestFitHints:
         assert any("48 % of the frames are outliers" in hint for hint in found)
 
     def test_foreground_in_most_frames_that_hides_itself(self, hints, scene):
-        frames = scene(n=60, visit=99, color=False)
+        frames = scene(n=36, visit=99, color=False)
         rng = np.random.default_rng(0)
         for i, frame in enumerate(frames[12:]):
             for _ in range(1 + int(rng.integers(0, 1 + i % 6))):

@@ -6,7 +6,7 @@ import pytest
 
 from bgsub.pipeline.run import masks, run
 
-FRAMES = 16
+FRAMES = 10
 
 
 def film(height, width, floor, drifts):
@@ -51,8 +51,8 @@ def test_all_animals_are_found_and_little_else(size, floor, drifts, options):
 
 
 def test_what_is_left_out_is_said_with_the_option_that_keeps_it(tmp_path, options):
-    frames = film(120, 160, "plain", drifts=False)[0][::2]
-    few = run(frames, tmp_path / "few", options(outputs={"mask"}, min_area=750))
+    frames = film(90, 120, "plain", drifts=False)[0][::2]
+    few = run(frames, tmp_path / "few", options(outputs={"mask"}, min_area=420))
     (hint,) = (hint for hint in few.hints if "mask" in hint)
     assert "as too small" in hint
     assert "--min-area 1 marks them" in hint

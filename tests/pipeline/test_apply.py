@@ -80,20 +80,20 @@ class TestNewFootage:
         assert (counts["used"], counts["outliers"]) == (1, 1)
 
     def test_threshold_and_cutoff_may_be_given(self, whole_run, model, tmp_path, options):
-        chosen = options(outputs={"mask"}, threshold=50.0, cutoff=99.0)
+        chosen = options(outputs={"mask"}, threshold=50.0, cutoff=99.0, end=9)
         given = apply(model, whole_run.path, tmp_path / "b", chosen).manifest
         assert (given["threshold"], given["cutoff"]) == (50.0, 99.0)
         assert given["mask_model"] == "paper"
 
     def test_options_without_effect_are_named(self, scene, save, tmp_path, options):
-        path = save(scene(24, visit=18))
+        path = save(scene(12, visit=9))
         run(path, tmp_path / "fit", options(outputs={"model"}, model="paper"))
         chosen = options(outputs={"errors"}, sensitivity="high")
         with pytest.warns(UserWarning, match="makes nothing of --sensitivity"):
             apply(tmp_path / "fit", path, tmp_path / "out", chosen)
 
     def test_a_grey_model_reads_colour_footage_as_grey(self, scene, save, options, tmp_path, video):
-        grey = scene(24, visit=18, color=False)
+        grey = scene(12, visit=9, color=False)
         run(save(grey), tmp_path / "model", options(outputs={"model"}))
         colour = np.repeat(grey[..., None], 3, axis=3)
         chosen = options(format="mkv", outputs={"background"})
@@ -103,11 +103,11 @@ class TestNewFootage:
     def test_a_model_of_compressed_video_on_more_of_it(
         self, scene, encode, options, tmp_path, video
     ):
-        path, fit = encode(scene(20, visit=14)), tmp_path / "model"
+        path, fit = encode(scene(12, visit=9)), tmp_path / "model"
         run(path, fit, options(outputs={"model", "background"}))
         chosen = options(outputs={"background", "foreground", "mask", "errors"})
         result = apply(fit, path, tmp_path / "out", chosen)
-        assert result.manifest["frames"]["outliers"] == 6
+        assert result.manifest["frames"]["outliers"] == 3
         ours, theirs = (video(tmp_path / name / "background.mp4") for name in ("out", "model"))
         assert np.abs(ours.astype(int) - theirs).mean() < 1
         # Lossless results of a model of compressed video give the frames back.
@@ -124,7 +124,7 @@ class TestNewFootage:
     def test_footage_of_the_models_size_is_cut_and_scaled_like_the_models(
         self, scene, save, options, tmp_path
     ):
-        clip = save(scene(24, visit=18))
+        clip = save(scene(12, visit=9))
         run(clip, tmp_path / "fit", options(outputs=["model"], roi=(4, 4, 24, 20), scale=0.5))
         new = apply(tmp_path / "fit", clip, tmp_path / "new", options(outputs={"errors"}))
         assert new.manifest["frame_size"] == [12, 10]
@@ -175,6 +175,6 @@ def test_what_a_fit_warns_of_is_said_in_words_of_the_command_line(save, options)
 
 
 def test_masks_of_a_saved_model_are_drawn_as_the_options_say(model, whole_run, options, tmp_path):
-    chosen = options(outputs={"mask"}, min_area=77)
+    chosen = options(outputs={"mask"}, min_area=77, end=9)
     assert apply(model, whole_run.path, tmp_path / "out", chosen).manifest["min_area"] == 77
     assert BackgroundModel.load(model).local is not None

@@ -143,7 +143,7 @@ def test_a_run_says_it(wide, save, options, tmp_path):
 
 def test_a_run_says_it_of_a_slow_pan(wide, save, options, tmp_path):
     rng = np.random.default_rng(3)
-    frames = np.stack([noisy(cut(wide, 0.1 * i)[:36, :54], rng) for i in range(96)])
+    frames = np.stack([noisy(cut(wide, 0.2 * i)[:36, :54], rng) for i in range(48)])
     assert not watch(frames).is_moving
     result = run(save(frames), tmp_path / "out", options(outputs={"mask"}))
     assert any("the camera moves, by up to" in hint for hint in result.hints)

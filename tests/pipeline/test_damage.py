@@ -3,24 +3,25 @@
 import csv
 
 import numpy as np
+import pytest
 
 from bgsub.pipeline.run import fit_errors, run
 from tests.video.damaged_films import film, packet_places
 
 
-def damaged_film(tmp_path):
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory):
     """A film whose 45th packet is spoiled, of the 49 that come before the next key frame."""
     data = bytearray(film("mpeg4", "avi", 60, g="50", sc_threshold="1000000000"))
     position, size = packet_places(bytes(data))[44]
     data[position + size // 4 : position + size // 2] = b"\xaa" * (size // 2 - size // 4)
-    path = tmp_path / "film.avi"
+    path = tmp_path_factory.mktemp("damaged") / "film.avi"
     path.write_bytes(bytes(data))
     return str(path)
 
 
-def test_doubtful_frames_are_flagged_and_not_fitted(tmp_path, options, manifest_of):
-    path = damaged_film(tmp_path)
-    result = run(path, tmp_path / "out", options(outputs={"errors", "model"}, model="paper"))
+def test_doubtful_frames_are_flagged_and_not_fitted(damaged, tmp_path, options, manifest_of):
+    result = run(damaged, tmp_path / "out", options(outputs={"errors", "model"}, model="paper"))
     with (tmp_path / "out" / "errors.csv").open() as file:
         rows = list(csv.DictReader(file))
     numbers = [int(row["frame"]) for row in rows]
@@ -39,8 +40,8 @@ def test_doubtful_frames_are_flagged_and_not_fitted(tmp_path, options, manifest_
         assert not set(doubtful).intersection(model["frame_numbers"].tolist())
 
 
-def test_errors_without_results_say_the_same(tmp_path, options):
-    found = fit_errors(damaged_film(tmp_path), options())
+def test_errors_without_results_say_the_same(damaged, options):
+    found = fit_errors(damaged, options())
     assert np.flatnonzero(found.table.doubts).size == 5
     assert any("5 frames may be wrong" in note for note in found.notes)
 

@@ -429,13 +429,13 @@ class TestInterruptedRuns:
         original = getattr(VideoSink, method)
 
         def fail(self, *arguments):
-            if self.name == "mask" and self.count == (5 if method == "write" else 16):
+            if self.name == "mask" and self.count == (5 if method == "write" else 12):
                 message = f"cannot write {self.path}: the disk is full"
                 raise OutputError(message)
             return original(self, *arguments)
 
         monkeypatch.setattr(VideoSink, method, fail)
-        path = save(scene(n=16, visit=12))
+        path = save(scene(n=12, visit=9))
         with pytest.raises(OutputError, match="disk is full"):
             run(path, tmp_path / "out", options())
         assert [p.name for p in tmp_path.iterdir()] == ["clip.npy"]

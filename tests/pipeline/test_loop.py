@@ -26,29 +26,29 @@ FOOTAGE = {
 class TestMasks:
     @pytest.mark.parametrize("model", ["local", "paper"])
     def test_are_those_of_a_run(self, model, scene, save, tmp_path, options, video):
-        footage = scene(24, visit=16)
+        footage = scene(12, visit=8)
         clip, chosen = save(footage), options(outputs={"mask"}, format="mkv", model=model)
         bgsub.run(clip, tmp_path / "r", chosen)
         given = list(bgsub.masks(clip, chosen))
         np.testing.assert_array_equal(
             [mask for _, mask in given], video(tmp_path / "r" / "mask.mkv", "gray")
         )
-        assert [frame.number for frame, _ in given] == list(range(1, 25))
-        frame = given[20][0]
-        np.testing.assert_array_equal(frame.layout.to_bgr(frame.data), footage[20][..., ::-1])
+        assert [frame.number for frame, _ in given] == list(range(1, 13))
+        frame = given[10][0]
+        np.testing.assert_array_equal(frame.layout.to_bgr(frame.data), footage[10][..., ::-1])
 
     def test_of_an_array_and_the_iterator_may_be_left(self, scene):
-        iterator = bgsub.masks(scene())
+        iterator = bgsub.masks(scene(12))
         frame, mask = next(iterator)
         assert (frame.number, mask.shape) == (1, (24, 32))
         iterator.close()
 
     def test_options_by_name_are_those_of_run_options(self, scene, options):
-        footage, source = scene(24, visit=16), bgsub.SourceOptions(start=9)
-        named = list(bgsub.masks(footage, sensitivity="high", start=9, threads=1))
+        footage, source = scene(14, visit=10), bgsub.SourceOptions(start=5)
+        named = list(bgsub.masks(footage, sensitivity="high", start=5, threads=1))
         chosen = bgsub.RunOptions(sensitivity="high", source=source, threads=1)
         given = list(bgsub.masks(footage, chosen))
-        assert [frame.number for frame, _ in named] == list(range(9, 25))
+        assert [frame.number for frame, _ in named] == list(range(5, 15))
         np.testing.assert_array_equal([m for _, m in named], [m for _, m in given])
         assert next(bgsub.masks(footage, options(), color="gray"))[0].data.ndim <= 2
         with pytest.raises(TypeError, match="sensitvity"):
@@ -58,7 +58,7 @@ class TestMasks:
 
     @pytest.mark.parametrize("case", FOOTAGE)
     def test_bytes_are_those_of_one_thread(self, case, scene, encode, tmp_path, options):
-        clip, chosen = encode(scene(16, visit=10)), FOOTAGE[case]
+        clip, chosen = encode(scene(10, visit=6)), FOOTAGE[case]
         if "ignore" in chosen:
             region = np.zeros((24, 32), np.uint8)
             region[10:20, 10:25] = 255
@@ -81,7 +81,7 @@ def test_a_stream_frame_by_frame_has_the_masks_of_a_file(whole_run, options, sti
     """As `watch` passes them: each frame is a block, in no thread but that of the caller."""
     model = bgsub.BackgroundModel.load(whole_run.out / "model.npz")
     scene = saved_scene(model, options())
-    source = open_source(whole_run.path, exact_color=True)
+    source = open_source(whole_run.path, exact_color=True, start=25)
     blocks = list(decoded_blocks(source))
     with Workers(2) as workers:
         together = [frame.mask for frame in Loop(scene, workers, {"mask"}, still).frames(blocks)]

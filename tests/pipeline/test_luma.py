@@ -32,7 +32,7 @@ def test_one_luma_for_every_layout(geometry, source, scene, encode, save, images
 
 
 def test_errors_are_the_same_whatever_is_written(scene, encode, options, tmp_path):
-    path = encode(scene(16, visit=12))
+    path = encode(scene(12, visit=9))
     tables = []
     for kind in ("mp4", "mkv", "png"):
         chosen = options(format=kind, outputs={"errors", "background"}, scale=0.5)

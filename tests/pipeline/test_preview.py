@@ -1,7 +1,7 @@
 """One picture of four panels."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.outliers.errors_table import read_csv
@@ -18,6 +18,7 @@ def preview(height, width, *, color=True, outlier=False, objects=()):
     return draw_preview(Preview(panels, "frame 7", outlier), objects)
 
 
+@settings(max_examples=20)
 @given(st.integers(1, 900), st.integers(1, 900))
 def test_is_an_even_picture_of_bearable_size_whatever_the_frame(height, width):
     picture = preview(height, width, color=False)
@@ -43,7 +44,7 @@ def test_a_score_of_nearly_nothing_has_no_sign(scene, save, options, tmp_path, m
         return draw_preview(shown, objects)
 
     monkeypatch.setattr(outputs, "draw_preview", look)
-    clip = save(scene(32, 12, 16, visit=21, seed=3))
+    clip = save(scene(12, 12, 16, visit=8))
     run(clip, tmp_path / "out", options(outputs={"preview", "errors"}))
     table = read_csv(tmp_path / "out" / "errors.csv")
     scores = np.maximum(table.scores, table.local)

@@ -34,11 +34,11 @@ class Scene:
 
 @pytest.mark.parametrize("color", [True, False])
 def test_shows_the_place_without_its_visitor(scene, save, options, tmp_path, color):
-    frames = scene(30, color=color, visit=20)
+    frames = scene(16, color=color, visit=11)
     out = tmp_path / "out"
     run(save(frames), out, options(outputs={"still", "model"}))
     still = read_image(out / "background.png")
-    empty = scene(30, color=color, visit=99, noise=0)
+    empty = scene(16, color=color, visit=99, noise=0)
     empty = empty[..., ::-1] if color else empty
     usual = np.median(empty, axis=0)
     assert still.shape == usual.shape
@@ -51,8 +51,8 @@ def test_shows_the_place_without_its_visitor(scene, save, options, tmp_path, col
 def test_it_is_that_of_the_command(save, options, tmp_path):
     rng = np.random.default_rng(2)
     place = rng.integers(60, 180, (48, 64, 3))
-    frames = np.clip(place + rng.normal(0, 2, (30, 48, 64, 3)), 0, 255).astype(np.uint8)
-    for t in range(30):
+    frames = np.clip(place + rng.normal(0, 2, (18, 48, 64, 3)), 0, 255).astype(np.uint8)
+    for t in range(18):
         frames[t, 8:40, (17 * t) % 50 : (17 * t) % 50 + 9] = rng.integers(0, 255, 3)
     run(frames, tmp_path / "out", options(outputs={"still"}))
     still = read_image(tmp_path / "out" / "background.png").astype(int)

@@ -6,7 +6,7 @@ import av
 import av.filter
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bgsub.outliers.errors_table import ErrorTable
@@ -76,6 +76,7 @@ def test_no_row_is_no_error(form):
     assert list_rows(form, ("a", "b"), [])
 
 
+@settings(max_examples=25)
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=4), st.sampled_from(FORMATS))
 def test_any_text_can_be_listed(cells, form):
     rows = [{"a": cell, "b": 1} for cell in cells]
