@@ -13,7 +13,7 @@ from bgsub.segments.plan import FOLDER, segment_folder
 from bgsub.segments.run import common_plan, run_segment
 from tests.conftest import make_options, make_scene
 
-OPTIONS = {"outputs": {"mask", "errors"}, "format": "mkv"}
+OPTIONS = {"outputs": {"mask", "errors"}, "format": "mkv", "model": "paper"}
 
 
 @pytest.fixture(scope="module")
