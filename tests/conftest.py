@@ -235,8 +235,8 @@ def visit(tmp_path_factory):
     frames = make_scene(120, visit=60)
     frames[90:] = make_scene(120, visit=120)[90:]
     encode_film(folder / "film.mp4", frames, options={"crf": "8", "g": "20"})
-    outputs = {"mask", "objects", "tracks", "events"}
-    run(folder / "film.mp4", folder / "results", make_options(outputs=outputs, format="mkv"))
+    chosen = {"outputs": {"mask", "objects", "tracks", "events"}, "format": "mkv"}
+    run(folder / "film.mp4", folder / "results", make_options(**chosen, model="paper"))
     return folder
 
 

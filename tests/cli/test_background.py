@@ -18,9 +18,6 @@ def test_the_command_writes_pictures_without_loss(invoke, tmp_path):
     assert again.exit_code == 5
     assert "--force" in again.stderr
     assert invoke("background", tmp_path / "a.npy", "-o", tmp_path / "a.jpg").exit_code == 2
-    states = invoke("background", tmp_path / "a.npy", "--per-state", "-o", out)
-    assert states.exit_code == 0
-    assert (tmp_path / "plate-1.tif").is_file()
 
 
 def test_coverage_counts_the_frames_of_all_states_or_of_each(invoke, tmp_path):

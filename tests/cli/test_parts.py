@@ -5,7 +5,7 @@ import pytest
 
 from tests.conftest import make_scene
 
-FAST = ("--k", "1", "--only", "errors,model")
+FAST = ("--k", "1", "--only", "errors,model", "--model", "paper")
 
 
 @pytest.fixture
