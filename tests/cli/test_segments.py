@@ -23,7 +23,7 @@ ARGUMENTS += ("--only", "mask,errors,objects,model", "--model", "paper", "--thre
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    np.save(path, make_scene(100, visit=60))
+    np.save(path, make_scene(100, 16, 24, visit=60))
     return path
 
 

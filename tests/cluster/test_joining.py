@@ -19,7 +19,7 @@ OPTIONS = {"outputs": {"mask", "errors"}, "format": "mkv", "model": "paper"}
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    np.save(path, make_scene(150, visit=90))
+    np.save(path, make_scene(150, 16, 24, visit=90))
     return str(path)
 
 
