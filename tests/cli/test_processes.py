@@ -33,7 +33,7 @@ def films(tmp_path, monkeypatch):
 
     def make(*names: str) -> list[str]:
         for name in names:
-            np.save(f"{name}.npy", make_scene(20, visit=14))
+            np.save(f"{name}.npy", make_scene(14, visit=10))
         return [f"{name}.npy" for name in names]
 
     return make
