@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -188,14 +189,17 @@ class Background:
                 kind = np.float32 if name == "thumbnail" else np.uint8
                 if found[name].shape != expected or found[name].dtype != kind:
                     raise ValueError(name)
-            if plates.frames < 1 or not np.isfinite(plates.thumbnail).all():
+            if not 0 < plates.frames < 256 or not np.isfinite(plates.thumbnail).all():
                 raise ValueError(i)
             if states and plates.noise.shape != states[0].noise.shape:
                 raise ValueError(i)
             states.append(plates)
         if not states:
             raise ValueError(states)
-        return cls(states, registration_in(arrays), float(arrays["background_shake"]))
+        shake = float(arrays["background_shake"])
+        if not 0 <= shake < math.inf:
+            raise ValueError(shake)
+        return cls(states, registration_in(arrays), shake)
 
 
 def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:
