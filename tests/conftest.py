@@ -235,8 +235,8 @@ def visit(tmp_path_factory):
     frames = make_scene(80, visit=40)
     frames[60:] = make_scene(80, visit=80)[60:]
     encode_film(folder / "film.mp4", frames, options={"crf": "8", "g": "20"})
-    outputs = {"mask", "objects", "tracks", "events"}
-    run(folder / "film.mp4", folder / "results", make_options(outputs=outputs, format="mkv"))
+    chosen = {"outputs": {"mask", "objects", "tracks", "events"}, "format": "mkv"}
+    run(folder / "film.mp4", folder / "results", make_options(**chosen, model="paper"))
     return folder
 
 

@@ -1,7 +1,6 @@
 """Imports run one way: from the command line down to the errors, and never back."""
 
-import ast
-import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -38,16 +37,19 @@ PLACE = {
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__main__.py")
 
 
-@functools.cache
+IMPORT = re.compile(
+    r"^ *(?:from (bgsub\b[\w.]*) import (\([^)]*\)|.*)|import (bgsub\b[\w.]*))", re.MULTILINE
+)
+
+
 def imports(path: Path) -> list[str]:
     """Modules of bgsub that a file imports, inside functions and for types alone too."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "bgsub":
-            whole = [f"{node.module}.{alias.name}" for alias in node.names]
-            found += [each if exists(each) else str(node.module) for each in whole]
-        elif isinstance(node, ast.Import):
-            found += [each.name for each in node.names if each.name.split(".")[0] == "bgsub"]
+    for source, names, module in IMPORT.findall(path.read_text(encoding="utf-8")):
+        whole = [
+            f"{source}.{each}" for each in re.findall(r"\w+", re.sub(r" as \w+|#.*", "", names))
+        ]
+        found += [each if exists(each) else source for each in whole] or [module]
     return found
 
 

@@ -45,9 +45,9 @@ def test_library_example(monkeypatch: pytest.MonkeyPatch) -> None:
     open_video = cv2.VideoCapture  # noqa: TID251 - as the README does
 
     def near_the_end(path: str) -> object:
-        """Stand in for a camera: the last 53 frames are enough to learn from."""
+        """Stand in for a camera: the last 28 frames are enough to learn from."""
         camera = open_video(path)
-        camera.set(cv2.CAP_PROP_POS_FRAMES, 580)
+        camera.set(cv2.CAP_PROP_POS_FRAMES, 605)
         return camera
 
     monkeypatch.setattr(cv2, "VideoCapture", near_the_end)
@@ -91,12 +91,12 @@ def test_batch_script_reacts_to_exit_codes(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def short_film(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A film of a second and a half with a visitor, as mp4."""
+    """A film of a second and more with a visitor, as mp4."""
     path = tmp_path_factory.mktemp("film") / "film.mp4"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=25, options={"crf": "8"})
         stream.width, stream.height, stream.pix_fmt = 48, 36, "yuv420p"
-        for frame in make_scene(36, 36, 48, visit=12):
+        for frame in make_scene(32, 36, 48, visit=10):
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
         container.mux(stream.encode())
     return path
@@ -126,16 +126,14 @@ def test_the_commands_of_each_reader(
             (tmp_path / target.strip()).write_text(done.stdout, encoding="utf-8")
     made = {"arena.mp4": "arena.csv", "night.mp4": "night.json", "week/*.mp4": "monday.csv"}
     assert (tmp_path / made[reader]).stat().st_size > 100
+    if reader == "night.mp4":
+        is_the_table_of_all_objects("night")
 
 
-def test_the_table_of_all_objects(
-    short_film: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def is_the_table_of_all_objects(results: str) -> None:
     pandas = pytest.importorskip("pandas")
-    monkeypatch.chdir(tmp_path)
-    options = bgsub.RunOptions(outputs=frozenset({"objects", "tracks", "events"}))
-    bgsub.run(short_film, "results", options)
     (line,) = re.findall(r"`(pandas\.DataFrame\([^`]+\))`", README)
+    Path(results).rename("results")
     table = eval(line, {"pandas": pandas, "bgsub": bgsub})
     rows = pandas.read_csv("results/objects.csv")
     assert len(table) == len(rows) > 20

@@ -239,7 +239,7 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
         session.log("warning", unused)
     for name in filter(None, (own.reel, own.sheet)):
         check_free(Path(name), force=force)
-    masks = {"mask"} if own.overlay in {"mask", "side-by-side"} else set()
+    masks = {"mask", "errors"} if own.overlay in {"mask", "side-by-side"} else set()
     outputs = frozenset({"objects", "tracks", "events", *masks})
     with session.about(given), _results_of(given, outputs, params, session) as folder:
         run = load_selected(folder, params)

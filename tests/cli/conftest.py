@@ -96,6 +96,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("made")
     np.save(folder / "clip.npy", make_scene())
-    outputs = {"mask", "errors", "objects", "tracks", "events"}
-    run(folder / "clip.npy", folder / "results", make_options(outputs=outputs, format="mkv"))
+    chosen = {"outputs": {"mask", "errors", "objects", "tracks", "events"}, "format": "mkv"}
+    run(folder / "clip.npy", folder / "results", make_options(**chosen, model="paper"))
     return folder

@@ -13,7 +13,7 @@ def results(visit):
 
 
 def test_clips_are_replaced_with_force_alone(results, tmp_path, invoke):
-    arguments = ["clips", str(results / "results"), "--out", str(tmp_path / "c")]
+    arguments = ["clips", str(results / "results"), "--out", str(tmp_path / "c"), "--mode", "copy"]
     first = invoke(*arguments)
     assert first.exit_code == 0, first.stderr
     assert "1 clip in" in first.stderr
@@ -23,7 +23,8 @@ def test_clips_are_replaced_with_force_alone(results, tmp_path, invoke):
 
 def test_a_film_is_analysed_where_there_are_no_results(results, tmp_path, invoke):
     reel, sheet = tmp_path / "reel.mp4", tmp_path / "sheet.jpg"
-    arguments = ["clips", str(results / "film.mp4"), "--out", str(tmp_path / "c"), "--end", "55"]
+    arguments = ["clips", str(results / "film.mp4"), "--out", str(tmp_path / "c")]
+    arguments += ["--start", "25", "--end", "60"]
     arguments += ["--overlay", "side-by-side", "--caption", "--clock", "2026-05-01T22:00"]
     arguments += ["--reel", str(reel), "--sheet", str(sheet)]
     done = invoke(*arguments)
@@ -89,7 +90,7 @@ def test_run_json_says_how_the_clips_were_cut(results, tmp_path, invoke):
 
 def test_where_nothing_happened_there_is_no_reel(results, tmp_path, invoke):
     """The film is analysed up to a frame before the visit."""
-    given = ["clips", results / "film.mp4", "--end", "30", "--out", tmp_path / "c"]
+    given = ["clips", results / "film.mp4", "--end", "20", "--out", tmp_path / "c"]
     done = invoke(*given, "--reel", tmp_path / "reel.mp4")
     assert done.exit_code == 0, done.stderr
     assert "no event was found: clips.csv has no rows" in done.stderr

@@ -128,13 +128,14 @@ def test_video_is_fitted(video, invoke) -> None:
 
 def test_model_and_footage(video, tmp_path: Path, invoke) -> None:
     out = tmp_path / "out"
-    assert invoke("run", video, "--k", 2, "--only", "model", "--out", out).exit_code == 0
+    fast = ("--only", "model", "--model", "paper")
+    assert invoke("run", video, "--k", 2, *fast, "--out", out).exit_code == 0
     done = invoke("errors", out / "model.npz", video, "--end", 40, "--format", "csv")
     assert (done.exit_code, spans(done.stdout)) == (0, [(21, 26)])
     done = invoke("errors", out / "model.npz")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "is a model; name the footage" in done.stderr
-    done = invoke("errors", out / "model.npz", video, "--k", 3)
+    done = invoke("errors", out / "model.npz", video, "--end", 40, "--k", 3)
     assert done.exit_code == 0
     assert "warning: --k has no effect here: the model" in done.stderr
     done = invoke("errors", out)
@@ -321,7 +322,7 @@ def test_bad_results(results, tmp_path: Path, invoke) -> None:
 @pytest.fixture
 def array_results(scene, tmp_path):
     """Results of frames that a program passed as an array."""
-    options = bgsub.RunOptions(k=2, outputs=["errors", "model"])
+    options = bgsub.RunOptions(k=2, outputs=["errors", "model"], model="paper")
     return bgsub.run(scene(n=40), tmp_path / "r", options).out
 
 

@@ -1,4 +1,4 @@
-"""Signals, in real processes: the pipeline there only waits."""
+"""Signals, in real processes: what runs a film there only waits."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from bgsub.cli.messages import INTERRUPTED
 
 WAITING = """
 import sys, time, types
-pipeline = types.ModuleType("bgsub.pipeline.run")
-def run(path, out, options, *, progress):
+def run(path, out, options, **_more):
     try:
         print("ready", flush=True)
         time.sleep(60)
@@ -22,9 +21,8 @@ def run(path, out, options, *, progress):
         if path == "slow.avi":
             print("cleaning", flush=True)
             time.sleep(60)
-pipeline.run = run
-import bgsub.pipeline, bgsub.segments.run
-sys.modules["bgsub.pipeline.run"] = bgsub.pipeline.run = bgsub.segments.run.pipeline = pipeline
+sys.modules["bgsub.segments.plan"] = types.SimpleNamespace(FOLDER=".segments")
+sys.modules["bgsub.segments.run"] = types.SimpleNamespace(run=run)
 from bgsub.cli import main
 main()
 """
@@ -43,7 +41,7 @@ def start(path: str, out: object, ignored: str = "") -> subprocess.Popen[str]:
     return process
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])
 def test_a_signal_ends_the_run_in_one_line(name, tmp_path) -> None:
     process = start("a.avi", tmp_path / "r")
     process.send_signal(getattr(signal, name))
@@ -71,15 +69,14 @@ def test_an_ignored_interrupt_is_heard_and_an_ignored_hangup_is_not(tmp_path) ->
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(timeout=0.3)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
-    assert process.returncode == 130
+    _, text = process.communicate(timeout=30)
+    assert (process.returncode, text) == (130, f"bgsub: {INTERRUPTED}\n")
 
 
 DONE = """
 import os, signal, sys, time, types
 from pathlib import Path
 import bgsub.cli.messages as logs
-from bgsub.pipeline.outcome import RunResult
 moment = sys.argv.pop(1)
 def hit():
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -94,12 +91,10 @@ if moment == "told":
 else:
     import atexit
     atexit.register(hit)
-pipeline = types.ModuleType("bgsub.pipeline.run")
-def run(path, out, options, *, progress):
-    return RunResult(out, {}, [], [], [])
-pipeline.run = run
-import bgsub.pipeline, bgsub.segments.run
-sys.modules["bgsub.pipeline.run"] = bgsub.pipeline.run = bgsub.segments.run.pipeline = pipeline
+def run(path, out, options, **_more):
+    return types.SimpleNamespace(out=out, manifest={}, findings=[], hints=[], warnings=[])
+sys.modules["bgsub.segments.plan"] = types.SimpleNamespace(FOLDER=".segments")
+sys.modules["bgsub.segments.run"] = types.SimpleNamespace(run=run)
 from bgsub.cli import main
 main()
 """

@@ -5,7 +5,7 @@ import pytest
 
 from tests.conftest import make_scene
 
-FAST = ("--k", "1", "--only", "errors,model")
+FAST = ("--k", "1", "--only", "errors,model", "--model", "paper")
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_inputs_are_shared_and_joined(films, tmp_path, invoke):
 
 
 def test_segments_are_shared_and_joined(tmp_path, invoke):
-    np.save(tmp_path / "film.npy", make_scene(100))
+    np.save(tmp_path / "film.npy", make_scene(100, 12, 16, color=False))
     film, out = tmp_path / "film.npy", tmp_path / "out"
     run = ("run", film, *FAST, "--segment", "50", "--out", out, "--part")
     assert "segment 2 of 2 is finished" in invoke(*run, "2/2").stderr

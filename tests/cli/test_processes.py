@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from bgsub.cli import jobs
-from bgsub.cli.jobs import Job, Work, request_for
+from bgsub.cli.jobs import Job, Work, answer, request_for
 from bgsub.cli.messages import Session
 from bgsub.runtime.processes import ask_child
 from bgsub.version import __version__
@@ -33,7 +33,7 @@ def films(tmp_path, monkeypatch):
 
     def make(*names: str) -> list[str]:
         for name in names:
-            np.save(f"{name}.npy", make_scene(20, visit=14))
+            np.save(f"{name}.npy", make_scene(14, visit=10))
         return [f"{name}.npy" for name in names]
 
     return make
@@ -47,21 +47,40 @@ def test_lines_are_kept_and_progress_is_not(capsys) -> None:
     assert capsys.readouterr().err == "a.avi: 7 of 9\n"
 
 
-def test_the_killed_fail_alone_and_lines_come_in_order(films, invoke, monkeypatch) -> None:
+def test_the_killed_fail_alone_and_others_are_as_in_one_process(films, invoke, monkeypatch) -> None:
+    """Their files and their lines, which come in order."""
     monkeypatch.setattr(jobs, "MODULE", POISONED)
-    given = [*films("a"), "none.npy", *films("poison", "b", "c")]
-    done = invoke("run", *given, *FAST, "--jobs", 2, "--out", "out")
-    assert done.exit_code == 6
+    Path("bad.avi").write_text("no video")
+    given = [*films("a"), "none.npy", *films("poison", "b"), "bad.avi"]
+    arguments = ("--k", 2, "--only", "errors,mask", "--out", "out", "--jobs")
+    done = invoke("run", *given, *arguments, 2)
+    assert (done.exit_code, done.stdout) == (6, ""), done.stderr
     lines = done.stderr.splitlines()
-    assert lines[-1] == "bgsub: 2 of 5 inputs failed: none.npy, poison.npy"
+    assert lines[-1] == "bgsub: 3 of 5 inputs failed: none.npy, poison.npy, bad.avi"
     begun = [line.split(": ")[0] for line in lines if re.search(r": \d of 5$", line)]
     assert begun == given
     assert "bgsub: none.npy: no such file or folder; check the path" in lines
     (killed,) = [line for line in lines if line.startswith("bgsub: poison.npy: ")]
     assert "was killed, perhaps for lack of memory; use fewer --jobs" in killed
-    assert sorted(path.parent.name for path in Path("out").glob("*/run.json")) == ["a", "b", "c"]
     pids = {Path(name).with_suffix(".pid").read_text() for name in given}
     assert len(pids) <= 3  # two processes are kept, and one comes in the place of the killed one
+    Path("out").rename("out2")
+    given.remove("poison.npy")
+    alone = invoke("run", *given, *arguments, 1)
+    assert (alone.exit_code, alone.stdout) == (6, ""), alone.stderr
+    said = []
+    for text in (done.stderr, alone.stderr):
+        # How far a run has come is said where it takes its time, as it does on a busy machine.
+        of_others = r"(?m)^.*: \w+: \d+ of \d+ \(\d+ %\).*\n|.*(poison|inputs failed).*\n"
+        without = re.sub(of_others, "", text)
+        said.append(re.sub(r"(?m)in .+, [\d.]+ a second|\d of \d$", "", without))
+    assert said[0] == said[1] != ""
+    assert sorted(path.parent.name for path in Path("out2").glob("*/run.json")) == ["a", "b"]
+    files = sorted(path.relative_to("out") for path in Path("out").rglob("*.*"))
+    assert len(files) == 6
+    for file in files:
+        if file.name != "run.json":
+            assert ("out" / file).read_bytes() == ("out2" / file).read_bytes()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
@@ -96,29 +115,6 @@ def wait_for(*names: str) -> None:
         time.sleep(0.02)
 
 
-def test_a_real_batch_is_the_same_with_two_processes(films, invoke) -> None:
-    given = films("a", "b")
-    Path("bad.avi").write_text("no video")
-    said = []
-    for count in (1, 2):
-        done = invoke(
-            *("run", given[0], "bad.avi", given[1], "--k", 2, "--only", "errors,mask"),
-            *("--out", "r", "--jobs", count),
-        )
-        assert (done.exit_code, done.stdout) == (6, ""), done.stderr
-        # How far a run has come is said where it takes its time, as it does on a busy machine.
-        without = re.sub(r"(?m)^.*: \w+: \d+ of \d+ \(\d+ %\).*\n", "", done.stderr)
-        said.append(re.sub(r"in .+, [\d.]+ a second", "", without))
-        Path("r").rename(f"r{count}")
-    assert said[0] == said[1]
-    assert said[0].splitlines()[-1] == "bgsub: 1 of 3 inputs failed: bad.avi"
-    files = sorted(path.relative_to("r1") for path in Path("r1").rglob("*.*"))
-    assert len(files) == 6
-    for file in files:
-        if file.name != "run.json":
-            assert ("r1" / file).read_bytes() == ("r2" / file).read_bytes()
-
-
 @pytest.fixture
 def ask(tmp_path):
     np.save(tmp_path / "a.npy", make_scene(20, visit=14))
@@ -131,25 +127,21 @@ def ask(tmp_path):
     return make
 
 
-def reply_to(request):
-    return ask_child("bgsub.cli.jobs", request, lambda: False)
-
-
 def test_an_input_is_run_where_its_folder_is(ask, tmp_path):
     request = ask(directory=str(tmp_path))
     request["job"] = replace(request["job"], out=Path("there"))
-    reply = reply_to(request)
+    reply = ask_child("bgsub.cli.jobs", request, lambda: False)
     assert (reply["status"], reply["exit_code"]) == ("done", 0)
     assert any(line.endswith("results are in there") for line in reply["lines"])
     assert (tmp_path / "there" / "run.json").exists()
 
 
 def test_what_fails_says_so_with_its_code(ask, tmp_path):
-    reply = reply_to(ask(given="none.npy"))
+    reply = answer(ask(given="none.npy"))
     assert (reply["status"], reply["exit_code"]) == ("failed", 3)
     name = tmp_path / "none.npy"
     assert reply["lines"] == [f"bgsub: {name}: no such file or folder; check the path"]
-    reply = reply_to(ask(version="0.0"))
+    reply = answer(ask(version="0.0"))
     assert reply["exit_code"] == 2
     assert f"bgsub {__version__} is on this worker" in reply["lines"][0]
 

@@ -16,14 +16,14 @@ from bgsub.cli import cli
 from bgsub.video.images import write_image
 from tests.conftest import make_scene
 
-ARGUMENTS = ("--segment", "50", "--k", "2", "--format", "mkv")
-ARGUMENTS += ("--only", "mask,errors,objects,model")
+ARGUMENTS = ("--segment", "50", "--k", "1", "--format", "mkv")
+ARGUMENTS += ("--only", "mask,errors,objects,model", "--model", "paper", "--threads", "1")
 
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    np.save(path, make_scene(100, visit=60))
+    np.save(path, make_scene(100, 16, 24, visit=60))
     return path
 
 
@@ -59,7 +59,7 @@ def test_jobs_work_on_segments_and_the_bytes_are_the_same(
 def test_a_segment_that_fails_is_named_and_the_others_are_kept(invoke, tmp_path):
     shots = tmp_path / "shots"
     shots.mkdir()
-    for number, frame in enumerate(make_scene(150), 1):
+    for number, frame in enumerate(make_scene(150, 12, 16, color=False), 1):
         write_image(shots / f"f{number:03d}.png", frame)
     (shots / "f060.png").write_bytes((shots / "f060.png").read_bytes()[:90])
     arguments = ("--segment", 50, "--k", 2, "--only", "errors", "--on-bad-frame", "fail")

@@ -13,13 +13,13 @@ from bgsub.segments.plan import FOLDER, segment_folder
 from bgsub.segments.run import common_plan, run_segment
 from tests.conftest import make_options, make_scene
 
-OPTIONS = {"outputs": {"mask", "errors"}, "format": "mkv"}
+OPTIONS = {"outputs": {"mask", "errors"}, "format": "mkv", "model": "paper"}
 
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / "film.npy"
-    np.save(path, make_scene(150, visit=90))
+    np.save(path, make_scene(150, 16, 24, visit=90))
     return str(path)
 
 

@@ -106,7 +106,7 @@ from bgsub.options import RunOptions
 from bgsub.segments.run import common_plan
 print("ready", flush=True)
 sys.stdin.readline()
-common_plan(sys.argv[1], Path(sys.argv[2]), RunOptions(segment=60))
+common_plan(sys.argv[1], Path(sys.argv[2]), RunOptions(segment=60, threads=1))
 """
 
 

@@ -8,6 +8,7 @@ from bgsub.errors import InputError, UsageError
 from bgsub.evaluation import EvaluationOptions
 from bgsub.evaluation.evaluate import Pair, evaluate, footage_frames
 from bgsub.evaluation.measures import Counts, Verdict
+from bgsub.pipeline.run import run
 from bgsub.video.images import write_image
 
 TRUTH = str(Path(__file__).parents[2] / "sample_videos" / "water_masks.mkv")
@@ -194,14 +195,17 @@ def test_nothing_to_evaluate():
         evaluate([])
 
 
-def test_the_results_of_a_run(whole_run, video, save):
-    truth = np.zeros(whole_run.frames.shape[:3], np.uint8)
-    truth[32:, 12:24, 12:24] = 255
-    pair = Pair(str(whole_run.out), save("t", truth), footage=whole_run.path)
+def test_the_results_of_a_run(tmp_path, scene, options, video, save):
+    frames, out = scene(24, visit=16), tmp_path / "out"
+    np.save(tmp_path / "clip.npy", frames)
+    run(tmp_path / "clip.npy", out, options(outputs={"mask"}, format="mkv", model="paper"))
+    truth = np.zeros(frames.shape[:3], np.uint8)
+    truth[16:, 12:24, 12:24] = 255
+    pair = Pair(str(out), save("t", truth), footage=str(tmp_path / "clip.npy"))
     (one,) = evaluate([pair], EvaluationOptions(worst=1)).sequences
     assert [f.frame for f in one.frames] == list(range(1, len(truth) + 1))
-    masks = video(whole_run.out / "mask.mkv", "gray") > 0
+    masks = video(out / "mask.mkv", "gray") > 0
     assert one.counts.tp == np.count_nonzero(masks & (truth > 0))
     assert one.counts.wrong == np.count_nonzero(masks != (truth > 0)) > 0
     ((number, frame),) = footage_frames(one).items()
-    assert np.array_equal(frame, whole_run.frames[number - 1])
+    assert np.array_equal(frame, frames[number - 1, ..., ::-1])

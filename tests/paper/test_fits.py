@@ -138,8 +138,6 @@ def test_one_process_makes_all_fits_and_survives_its_own_death(frames):
 
         with pytest.raises(FitError, match="at least 1"):
             process.run(FitTask(entry=Entry(method="pca"), k=0), timeout=60, progress=no_progress)
-        with pytest.raises(FitError, match="longer than 1e-09 s"):
-            process.run(task, timeout=1e-9, progress=no_progress)
 
         def kill(stage, done, total):
             os.kill(process._process.pid, signal.SIGKILL)
