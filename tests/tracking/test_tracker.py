@@ -85,7 +85,7 @@ def test_frames_come_in_order_and_none_is_kept_back_for_long():
     tracker = Tracker(SIZE, rate=RATE, min_track=5)
     rng = np.random.default_rng(0)
     decided = []
-    for number in range(1, 200):
+    for number in range(1, 100):
         mask = (rng.random((120, 160)) > 0.999).astype(np.uint8) * 255
         decided += tracker.update(number, number / RATE, find_detections(mask)).shown
         assert number - len(decided) < 10
