@@ -233,7 +233,7 @@ def test_what_cannot_be_opened_is_an_input_error(watch, tmp_path):
     watched = watch(text)
     watched.until(lambda w: w.error is not None)
     assert isinstance(watched.error, InputError)
-    assert "text.ts: cannot be read" in str(watched.error)
+    assert "text.ts: cannot be read (its data are damaged" in str(watched.error)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="cameras are those of Linux")

@@ -29,7 +29,7 @@ VIEW = View((WIDTH, HEIGHT), AREA, (WIDTH, HEIGHT))
 
 
 def flag(mask, rng, phase):
-    """Gusts of more than a second, in which the cloth's edge and folds differ from the background."""
+    """Gusts of a second or so, in which the cloth's edge and folds differ from the background."""
     if phase % 46 < 14:
         wave = 6 * np.sin(phase / 2)
         tip = (int(250 + wave), int(50 + rng.normal(0, 2)))

@@ -60,8 +60,8 @@ def test_looks_tell_apart_who_meet_and_turn_back(follow):
 
 
 def test_who_stops_for_a_minute_keeps_the_number(follow):
-    way = [min(2 * t, 80) if t < 1600 else 80 + 2 * (t - 1600) for t in range(1640)]
-    seen = follow([[(x, 40, 8, 20, 200)] for x in way])
+    way = [min(2 * t, 80) if t < 360 else 80 + 2 * (t - 360) for t in range(400)]
+    seen = follow([[(x, 40, 8, 20, 200)] for x in way], rate=5)
     assert {number for frame in seen for number in numbers(frame)} == {1}
 
 
