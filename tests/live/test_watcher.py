@@ -68,7 +68,7 @@ def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packet
 def test_the_connection_may_be_cut_amid_an_event(watch, serve, model):
     before, after = walk(40, [(15, 40)]), walk(75, [(0, 20)])
     server = serve([transport(before)], [transport(after), 30.0])
-    watched = watch(server.url, model=model)
+    watched = watch(server.url, every_s=0.08, model=model)
     watched.until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
     assert watched.count("start") == 1
@@ -110,7 +110,8 @@ def test_half_a_frame_makes_no_event(watch, serve, model):
     other = transport(walk(100, [(35, 50)]))
     # Cut amid a packet; the next connection begins amid a group of pictures.
     server = serve([still[: len(still) - 700]], [other[len(other) // 6 :], 30.0])
-    watched = watch(server.url, model=model).until(lambda w: w.count("end") == 1)
+    watched = watch(server.url, every_s=0.08, model=model)
+    watched.until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
     assert watched.count("start") == 1
     assert watched.lines[0]["start_s"] > 0
@@ -158,9 +159,10 @@ def test_a_playlist_cannot_name_a_file_of_this_machine(watch, tmp_path):
 
 def test_a_stall_is_given_up(watch, serve, model):
     film = transport(walk(12, []))
-    visited = transport(walk(75, [(24, 40)]))
+    visited = transport(walk(90, [(24, 40)]))
     server = serve([film, 60.0], *[[visited, 30.0]] * 9)  # a busy machine may stall, too
-    watched = watch(server.url, stall_s=1.5, model=model).until(lambda w: w.count("end") == 1)
+    watched = watch(server.url, stall_s=1.5, every_s=0.08, model=model)
+    watched.until(lambda w: w.count("end") == 1)
     assert server.connections >= 2
     assert any("nothing came for 1.5 s" in note for note in watched.notes)
     ends_once(watched.lines)
