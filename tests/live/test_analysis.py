@@ -92,7 +92,7 @@ def test_a_visitor_is_found_when_he_is_there_soon(model, stream, monkeypatch):
 def test_a_file_shows_what_a_run_finds_in_it(tmp_path, scale, least, size):
     """With the model of a run: the same masks and the same objects as `apply`."""
     film, out = tmp_path / "film.ts", tmp_path / "out"
-    film.write_bytes(transport(walk(72, [(8, 30), (42, 67)], size=size), rate=30))
+    film.write_bytes(transport(walk(60, [(6, 28), (34, 56)], size=size), rate=30))
     options = {"k": 1, "scale": scale, "format": "mkv"}
     run(film, tmp_path / "run", make_options(**options, outputs={"model"}))
     wanted = make_options(format="mkv", outputs={"mask", "objects"}, min_area=least)
