@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
@@ -195,7 +196,10 @@ class Background:
             states.append(plates)
         if not states:
             raise ValueError(states)
-        return cls(states, registration_in(arrays), float(arrays["background_shake"]))
+        shake = float(arrays["background_shake"])
+        if not 0 <= shake < math.inf:
+            raise ValueError(shake)
+        return cls(states, registration_in(arrays), shake)
 
 
 def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:

@@ -65,11 +65,11 @@ class ObjectsOutput(Sink):
     ) -> None:
         size, layout = source.input_size, source.layout
         view = View(size, options.source.roi or (0, 0, *size), (layout.width, layout.height))
+        self.feedback = given_feedback(options, size)
         rate = float(source.rate or 25)
         self._recorder = ObjectRecorder(folder, view, rate=rate, options=watched)
         self._folder, self._scene = folder, scene
         self._score_level = 0 if scene.segmenter is None else scene.segmenter.score_level
-        self.feedback = given_feedback(options, size)
         self.listeners: list[Callable[[list[Observation]], None]] = []
 
     def prepare(self, frame: SceneFrame) -> list[Detection]:

@@ -290,9 +290,8 @@ class _Learned(NamedTuple):
 
 
 def _opened(footage: Footage, options: RunOptions, workers: Workers) -> FrameSource:
-    """Open an input, while the libraries of a fit and of tracks begin to be imported."""
-    fits, follows = inputs.needs_fit(options), inputs.needs_objects(options)
-    workers.load(*["scipy.linalg"] * fits, *["scipy.optimize"] * follows)
+    """Open an input, while the library of a fit begins to be imported."""
+    workers.load(*["scipy.linalg"] * inputs.needs_fit(options))
     return inputs.open_input(footage, options)
 
 
@@ -343,12 +342,13 @@ def _learned(
 
 
 def _object_options(options: RunOptions, source: FrameSource) -> ObjectOptions | None:
-    """Take the options of objects, where any are followed; in their regions something can be."""
+    """Take the options of objects, where any are followed; refuse files that they cannot name."""
     if not inputs.needs_objects(options):
         return None
-    from bgsub.pipeline.objects import object_options
+    from bgsub.pipeline.objects import given_feedback, object_options
     from bgsub.tracking.regions import check_inside
 
     watched = object_options(options)
+    given_feedback(options, source.input_size)  # what cannot be read is refused before learning
     check_inside(source.name, source.input_size, watched.regions, watched.lines)
     return watched

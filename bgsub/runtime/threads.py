@@ -58,15 +58,16 @@ class _MatrixLibraries:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._found: ThreadpoolController | None = None
-        self._with_scipy = False
+        self._modules = 0
         self._limits: threadpool_limits | None = None
         self._before = 1
 
     def look(self) -> ThreadpoolController:
-        """Walk through all that is loaded, which takes milliseconds."""
+        """Walk through what is loaded, for milliseconds, where modules were imported since."""
         with _libraries:
-            self._with_scipy = "scipy.linalg" in sys.modules
-            self._found = ThreadpoolController()
+            if self._found is None or self._modules != len(sys.modules):
+                self._found = ThreadpoolController()
+                self._modules = len(sys.modules)
             return self._found
 
     @contextmanager
@@ -75,11 +76,7 @@ class _MatrixLibraries:
         with self._lock:
             is_mine = self._limits is None
             if self._limits is None:
-                found = self._found
-                # SciPy brings a library of its own.
-                if found is None or self._with_scipy != ("scipy.linalg" in sys.modules):
-                    found = self.look()
-                blas = found.select(user_api="blas")
+                blas = self.look().select(user_api="blas")
                 self._before = max((each.num_threads for each in blas.lib_controllers), default=1)
                 self._limits = blas.limit(limits=1)
         try:

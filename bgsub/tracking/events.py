@@ -151,16 +151,20 @@ def _from_dict(plain: dict[str, Any]) -> SceneEvent:
     if plain["kind"] not in {"object", "frame", "both"}:
         raise ValueError(f"kind {plain['kind']!r}")
     box: Any = plain["box"] and tuple(float(value) for value in plain["box"])
-    if box is not None and len(box) != 4:
+    if box is not None and (len(box) != 4 or not np.isfinite(box).all()):
         raise ValueError(f"box {box!r}")
     tracks = tuple(int(number) for number in plain["tracks"])
     return SceneEvent(**converted(SceneEvent, plain), kind=plain["kind"], tracks=tracks, box=box)
 
 
 def converted(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a dataclass's fields of type int and float, which may be texts."""
+    """Return finite values of a dataclass's fields of type int and float, which may be texts."""
     types: dict[Any, Any] = {"int": int, "float": float}
-    return {f.name: types[f.type](plain[f.name]) for f in fields(kind) if f.type in types}
+    found = {f.name: types[f.type](plain[f.name]) for f in fields(kind) if f.type in types}
+    for name, value in found.items():
+        if not abs(value) < math.inf:
+            raise ValueError(f"{name} {value}")
+    return found
 
 
 def write_events(events: Sequence[SceneEvent], folder: Path) -> None:

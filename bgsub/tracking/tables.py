@@ -246,9 +246,10 @@ def _gap(one: Observation, other: Observation) -> float:
 
 
 def _observation(row: dict[str, Any]) -> Observation:
-    plain = {**row, "score": row["score"] or "nan", "first_s": "nan"}
+    unknown = dict.fromkeys(("first_s",) if row["score"] else ("first_s", "score"), math.nan)
+    plain = converted(Observation, {**row, **dict.fromkeys(unknown, 0)}) | unknown
     x, y, width, height = (float(row[name]) for name in ("x", "y", "width", "height"))
-    return Observation(**converted(Observation, plain), box=(x, y, width, height), sign=row["sign"])
+    return Observation(**plain, box=(x, y, width, height), sign=row["sign"])
 
 
 def read_tracks(path: Path) -> Iterator[Track]:

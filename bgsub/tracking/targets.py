@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bgsub.runtime.threads import import_each
 from bgsub.tracking.detections import Box, Detection, center, positions
 from bgsub.video.frames import Bytes
 
@@ -368,6 +369,8 @@ def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
     rows = np.flatnonzero(allowed.any(axis=1) & ~is_sole.any(axis=1))
     columns = np.flatnonzero(allowed.any(axis=0) & ~is_sole.any(axis=0))
     if rows.size:
+        # Half a second that most films do not need: few of them show crowds.
+        import_each(["scipy.optimize"])
         from scipy.optimize import linear_sum_assignment
 
         at, to = linear_sum_assignment(np.minimum(costs[np.ix_(rows, columns)] - ALONE, 0))

@@ -118,3 +118,10 @@ def test_arrays_of_another_shape_are_refused(name):
     arrays[f"background_{name}"] = arrays[f"background_{name}"][..., :-1]
     with pytest.raises(ValueError, match=r"colors|shares|noise|order|thumbnail"):
         Background.from_arrays(arrays)
+
+
+@pytest.mark.parametrize("shake", [np.nan, np.inf, -1.0])
+def test_a_shake_that_no_camera_has_is_refused(shake):
+    arrays = Background.learn(sample(2)).arrays() | {"background_shake": np.array(shake)}
+    with pytest.raises(ValueError, match=str(shake)):
+        Background.from_arrays(arrays)

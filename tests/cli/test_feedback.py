@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from bgsub.errors import InputError
 from bgsub.export.run_data import load_run
 from tests.conftest import make_options, make_scene
 
@@ -49,6 +50,16 @@ def test_an_event_that_is_no_object_does_not_come_again(invoke, film, results, t
     said = invoke("run", film, *outputs, "--feedback", path, "--out", tmp_path / "undone")
     assert "dropped" not in said.stderr
     assert load_run(tmp_path / "undone").objects()
+
+
+def test_a_file_that_cannot_be_read_is_refused_before_the_film_is(film, tmp_path):
+    import bgsub
+
+    options, steps = make_options(outputs={"objects"}, feedback=str(tmp_path / "none.json")), []
+    with pytest.raises(InputError, match=r"none\.json: cannot be read"):
+        bgsub.run(film, tmp_path / "out", options, progress=lambda *step: steps.append(step))
+    assert steps == []
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_a_page_saved_names_events(invoke, results, tmp_path):

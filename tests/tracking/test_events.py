@@ -122,6 +122,9 @@ def test_times_and_areas_are_exact_in_long_films_and_large_pictures(tmp_path):
         ("tracks", 5),
         ("first_frame", "early"),
         ("area", None),
+        ("start_s", "1e400"),
+        ("end_s", "nan"),
+        ("box", [1, 2, 3, "inf"]),
     ],
 )
 def test_a_wrong_value_is_refused_by_name_of_the_file(tmp_path, name, value):

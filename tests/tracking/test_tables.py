@@ -101,7 +101,9 @@ def test_anything_else_is_an_input_error(text):
             list(read_objects(path))
 
 
-@pytest.mark.parametrize("row", ["1,2", "a,1,1,1,1,1,1,1,1,1,1,x", ",,,,,,,,,,,"])
+@pytest.mark.parametrize(
+    "row", ["1,2", "a,1,1,1,1,1,1,1,1,1,1,x", ",,,,,,,,,,,", "1,1e999,1,1,1,1,1,1,1,1,,up"]
+)
 def test_a_broken_row_is_named(row, tmp_path):
     path = tmp_path / "objects.csv"
     path.write_text(",".join(OBJECT_COLUMNS) + "\n" + row + "\n")
