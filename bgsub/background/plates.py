@@ -189,7 +189,7 @@ class Background:
                 kind = np.float32 if name == "thumbnail" else np.uint8
                 if found[name].shape != expected or found[name].dtype != kind:
                     raise ValueError(name)
-            if plates.frames < 1 or not np.isfinite(plates.thumbnail).all():
+            if not 0 < plates.frames < 256 or not np.isfinite(plates.thumbnail).all():
                 raise ValueError(i)
             if states and plates.noise.shape != states[0].noise.shape:
                 raise ValueError(i)

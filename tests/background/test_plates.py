@@ -120,8 +120,11 @@ def test_arrays_of_another_shape_are_refused(name):
         Background.from_arrays(arrays)
 
 
-@pytest.mark.parametrize("shake", [np.nan, np.inf, -1.0])
-def test_a_shake_that_no_camera_has_is_refused(shake):
-    arrays = Background.learn(sample(2)).arrays() | {"background_shake": np.array(shake)}
-    with pytest.raises(ValueError, match=str(shake)):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("shake", np.nan), ("shake", np.inf), ("shake", -1.0), ("frames_0", 0), ("frames_0", 1e31)],
+)
+def test_numbers_that_no_sample_gives_are_refused(name, value):
+    arrays = Background.learn(sample(2)).arrays() | {f"background_{name}": np.array(value)}
+    with pytest.raises(ValueError, match=str(value) if name == "shake" else "0"):
         Background.from_arrays(arrays)
