@@ -23,6 +23,7 @@ from av.container import InputContainer, OutputContainer
 from av.error import FFmpegError, ProtocolNotFoundError
 from av.packet import Packet
 from av.video.frame import VideoFrame
+from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
 
 from bgsub.errors import plural, was_or_were
@@ -231,6 +232,7 @@ class RawEncoder:
 
     def __init__(self, frame: VideoFrame, rate: Fraction, base: Fraction) -> None:
         self._rate, self._base, self._memory = rate, base, io.BytesIO()
+        self._convert = VideoReformatter().reformat  # kept: one of a frame's own is set up for each
         self._container = av.open(self._memory, "w", format="nut")
         options = {"preset": "ultrafast", "tune": "zerolatency", "g": str(round(rate))}
         self._stream = stream = self._container.add_stream("libx264", rate=rate, options=options)
@@ -247,7 +249,7 @@ class RawEncoder:
 
     def _fitted(self, frame: VideoFrame) -> VideoFrame:
         width, height = self._stream.width, self._stream.height
-        fitted = frame.reformat(width=width, height=height, format="yuv420p")
+        fitted = self._convert(frame, width=width, height=height, format="yuv420p")
         fitted.pts, fitted.time_base = frame.pts, self._base
         return fitted
 

@@ -17,6 +17,7 @@ import av
 import cv2
 import imageio.v3 as iio
 import numpy as np
+from av.video.reformatter import VideoReformatter
 from numpy.typing import ArrayLike, NDArray
 
 from bgsub.background.model import BackgroundModel
@@ -75,7 +76,7 @@ class Film:
 
     def pictures(self, places: Sequence[int]) -> Iterator[tuple[int, Bytes]]:
         """Yield places, increasing from 0, and what decodes of their pictures, (h, w, 3) in RGB."""
-        near = int(_NEAR_S / float(self.base))
+        near, convert = int(_NEAR_S / float(self.base)), VideoReformatter().reformat
         with pyav.open_input(self.path.absolute()) as container:
             stream = container.streams.video[0]
             stream.thread_type = "AUTO"
@@ -92,7 +93,8 @@ class Film:
                     behind = frame.pts
                     if behind >= wanted:
                         if behind == wanted:
-                            yield place, np.asarray(frame.to_ndarray(format="rgb24"), np.uint8)
+                            shown = convert(frame, format="rgb24").to_ndarray()
+                            yield place, np.asarray(shown, np.uint8)
                         break
 
     def shares(self) -> Iterator[float]:

@@ -60,10 +60,10 @@ class Subtractor:
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> frames = rng.normal(100, 2, (40, 48, 64)).astype(np.uint8)
-    >>> frames[30:, 10:30, 20:40] = 200
+    >>> frames = rng.normal(100, 2, (40, 24, 32)).astype(np.uint8)
+    >>> frames[30:, 5:15, 10:20] = 200
     >>> mask = Subtractor().fit(frames[:30]).apply(frames[38])
-    >>> bool(mask[20, 30]), bool(mask[40, 10])
+    >>> bool(mask[10, 15]), bool(mask[20, 5])
     (True, False)
     """
 

@@ -105,18 +105,18 @@ def test_a_single_bump_is_no_shaking(wide):
 
 def test_a_camera_that_pans_has_no_place(wide):
     panning = np.concatenate([wide] * 8, axis=1)
-    frames = [panning[ROOM:-ROOM, 25 * i : 25 * i + WIDTH] for i in range(16)]
+    frames = [panning[ROOM:-ROOM, 25 * i : 25 * i + WIDTH] for i in range(10)]
     assert find_registration(np.stack(frames)[:, ::2, ::2]) is None
 
 
 @pytest.mark.parametrize(
-    ("reach", "others", "has_place"), [(5, 6, True), (5, 9, False), (0, 6, False)]
+    ("reach", "others", "has_place"), [(5, 4, True), (5, 6, False), (0, 4, False)]
 )
 def test_frames_that_show_something_else_weigh_against_a_place(wide, reach, others, has_place):
     rng = np.random.default_rng(5)
-    shifts = rng.integers(-reach, reach + 1, (16, 2)).tolist()
+    shifts = rng.integers(-reach, reach + 1, (10, 2)).tolist()
     frames = [seen_at(wide, right, down) for right, down in shifts]
-    for i in rng.permutation([*range(8), *range(9, 16)])[:others]:
+    for i in rng.permutation([*range(5), *range(6, 10)])[:others]:
         rough = rng.integers(0, 256, (HEIGHT // 4, WIDTH // 4, 3), dtype=np.uint8)
         frames[i] = cv2.resize(rough, (WIDTH, HEIGHT))
     assert (find_registration(np.stack(frames)[:, ::2, ::2]) is not None) == has_place
@@ -128,11 +128,10 @@ def test_waves_that_fill_a_small_picture_are_no_camera_that_shakes(seed, n):
     assert find_registration(frames) is None
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_camera_that_shakes_is_found_in_small_pictures_too(wide, seed):
-    rng = np.random.default_rng(seed)
+def test_a_camera_that_shakes_is_found_in_small_pictures_too(wide):
+    rng = np.random.default_rng(0)
     top, left = rng.integers(0, 60, 2)
-    shifts = rng.integers(-2, 3, (40, 2))
+    shifts = rng.integers(-2, 3, (24, 2))
     frames = np.stack([wide[top + y :, left + x :][3:39, 3:51] for y, x in shifts + 3])
     place = find_registration(frames)
     assert place is not None
@@ -142,7 +141,7 @@ def test_a_camera_that_shakes_is_found_in_small_pictures_too(wide, seed):
 
 def test_a_camera_that_shakes_is_brought_to_the_middle(wide):
     rng = np.random.default_rng(2)
-    shifts = rng.integers(-5, 6, (60, 2)) + np.array([3, -2])
+    shifts = rng.integers(-5, 6, (30, 2)) + np.array([3, -2])
     frames = film(wide, [tuple(map(int, shift)) for shift in shifts])
     place = find_registration(frames)
     assert place is not None
@@ -160,7 +159,7 @@ def turned(wide, degrees):
 
 
 def test_a_camera_that_turns_is_brought_to_the_middle(wide):
-    angles = np.random.default_rng(0).uniform(-1.5, 1.5, 40)
+    angles = np.random.default_rng(0).uniform(-1.5, 1.5, 20)
     frames = np.stack([turned(wide, angle) for angle in angles])
     place = find_registration(frames)
     assert place is not None
@@ -186,11 +185,11 @@ def test_a_camera_that_trembles_by_less_than_a_pixel_is_found(wide):
 
 def test_who_stands_before_two_fifths_of_a_shaking_picture_does_not_hide_that_it_shakes(wide):
     rng = np.random.default_rng(2)
-    shifts = rng.integers(-5, 6, (40, 2))
+    shifts = rng.integers(-5, 6, (24, 2))
     frames = np.stack([seen_at(wide, *shift) for shift in shifts.tolist()])
     body = rng.integers(0, 256, (24, 18, 3), dtype=np.uint8)
     body = cv2.resize(body, (64, HEIGHT), interpolation=cv2.INTER_LINEAR)
-    for frame, x in zip(frames, rng.integers(0, 96, 40).tolist(), strict=True):
+    for frame, x in zip(frames, rng.integers(0, 96, 24).tolist(), strict=True):
         frame[:, x : x + 64] = body
     place = find_registration(frames)
     assert place is not None

@@ -85,7 +85,8 @@ class TestModel:
     def test_noise_is_that_of_the_luma_of_frames_without_a_visitor(
         self, scene, save, options, tmp_path
     ):
-        run(save(scene(color=False, noise=3)), tmp_path / "out", options(outputs={"model"}))
+        chosen = options(outputs={"model"}, model="paper")
+        run(save(scene(color=False, noise=3)), tmp_path / "out", chosen)
         noise = BackgroundModel.load(tmp_path / "out" / "model.npz").noise
         assert np.median(noise) == pytest.approx(3, rel=0.15)
         assert noise.min() > 0.75

@@ -75,9 +75,7 @@ def test_a_clip_shows_its_event_and_what_was_around_it(results, tmp_path):
     (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
     assert row["file"] == name
     first = round(float(row["start_s"]) * 25)
-    with av.open(str(tmp_path / name)) as clip, av.open(str(results / "film.mp4")) as film:
-        shown = [f.to_ndarray(format="gray") for f in clip.decode(video=0)]
-        whole = [f.to_ndarray(format="gray") for f in film.decode(video=0)]
+    shown, whole = (read_video(film, "gray") for film in (tmp_path / name, results / "film.mp4"))
     assert len(shown) == int(row["frames"])
     assert float(row["end_s"]) == pytest.approx((first + len(shown) - 1) / 25)
     assert 25 <= first <= 40

@@ -15,11 +15,13 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from av.video.reformatter import VideoReformatter
 
 from bgsub.live.decoding import read
 from bgsub.live.feed import LiveSource, read_source
 from bgsub.live.options import WatchOptions
 from bgsub.live.watcher import Watcher
+from tests.conftest import read_video
 from tests.video.conftest import encode
 
 SIZE = (48, 36)
@@ -117,12 +119,12 @@ def with_sound(frames, beeps, sound="aac", container="mpegts", hertz=16000, firs
 def seen_and_heard(given):
     """Seconds, on a film's clock, at which the visitor is first seen, and where beeps begin."""
     source = io.BytesIO(given) if isinstance(given, bytes) else str(given)
-    seen, beeps, loud_s = None, [], -9.0
+    seen, beeps, loud_s, to = None, [], -9.0, VideoReformatter().reformat
     with av.open(source) as container:
         for frame in container.decode():
             if isinstance(frame, av.VideoFrame):
                 if seen is None:
-                    red, green, _ = np.moveaxis(frame.to_ndarray(format="rgb24"), -1, 0)
+                    red, green, _ = np.moveaxis(to(frame, format="rgb24").to_ndarray(), -1, 0)
                     seen = frame.time if ((red > 180) & (green < 90)).sum() > 30 else None
                 continue
             loud = np.abs(np.float64(frame.to_ndarray()[0]))
@@ -260,8 +262,7 @@ def watch(tmp_path):
 
 def decoded(path):
     """All frames of a clip, as PyAV reads them."""
-    with av.open(str(path)) as container:
-        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+    return read_video(path, "rgb24")
 
 
 def packets(path_or_bytes):

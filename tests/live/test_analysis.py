@@ -28,11 +28,13 @@ LAYOUT = Layout("bgr", 36, 48)
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """A film whose visitor comes with frame 40, its model, and that of a part of it."""
+    """A film whose visitor comes with frame 40, a model of it, and one of a part of a picture."""
     folder = tmp_path_factory.mktemp("model")
     (folder / "film.ts").write_bytes(transport(walk(60, [(40, 60)], size=(96, 72))))
-    for name, roi in (("whole", None), ("part", (0, 0, 48, 36))):
-        run(folder / "film.ts", folder / name, make_options(outputs={"model"}, roi=roi))
+    np.save(folder / "small.npy", walk(20, []))
+    of_model = {"k": 1, "outputs": {"model"}}
+    run(folder / "film.ts", folder / "whole", make_options(end=40, **of_model))
+    run(folder / "small.npy", folder / "part", make_options(roi=(0, 0, 24, 18), **of_model))
     return folder
 
 
@@ -90,7 +92,7 @@ def test_a_visitor_is_found_when_he_is_there_soon(model, stream, monkeypatch):
 def test_a_file_shows_what_a_run_finds_in_it(tmp_path, scale, least, size):
     """With the model of a run: the same masks and the same objects as `apply`."""
     film, out = tmp_path / "film.ts", tmp_path / "out"
-    film.write_bytes(transport(walk(80, [(10, 30), (45, 70)], size=size), rate=30))
+    film.write_bytes(transport(walk(60, [(6, 28), (34, 56)], size=size), rate=30))
     options = {"k": 1, "scale": scale, "format": "mkv"}
     run(film, tmp_path / "run", make_options(**options, outputs={"model"}))
     wanted = make_options(format="mkv", outputs={"mask", "objects"}, min_area=least)

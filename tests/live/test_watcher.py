@@ -40,7 +40,8 @@ def model(tmp_path_factory):
 
 def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packets(watch, serve):
     film = transport(walk(95, [(30, 60)], size=(96, 72)))
-    watched = watch(serve([film, 30.0]).url).until(lambda w: w.count("end") == 1)
+    server = serve([film, 30.0])
+    watched = watch(server.url, refresh_s=60.0).until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
     start, *updates, end = watched.lines
     assert updates
@@ -64,11 +65,10 @@ def test_an_event_is_said_as_it_happens_and_has_a_clip_of_the_streams_own_packet
     assert all(packet[-40:] in units for packet in packets(start["file"]))
 
 
-@pytest.mark.parametrize("kind", ["mp4", "mkv"])
-def test_the_connection_may_be_cut_amid_an_event(watch, serve, model, kind):
-    before, after = walk(55, [(15, 55)]), walk(75, [(0, 25)])
+def test_the_connection_may_be_cut_amid_an_event(watch, serve, model):
+    before, after = walk(40, [(15, 40)]), walk(75, [(0, 20)])
     server = serve([transport(before)], [transport(after), 30.0])
-    watched = watch(server.url, clip_format=kind, model=model)
+    watched = watch(server.url, every_s=0.08, model=model)
     watched.until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
     assert watched.count("start") == 1
@@ -76,7 +76,7 @@ def test_the_connection_may_be_cut_amid_an_event(watch, serve, model, kind):
     assert watched.watcher.status.connections == 2
     end = watched.lines[-1]
     assert len(end["files"]) == 2
-    assert all(file.endswith(kind) and len(decoded(file)) > 20 for file in end["files"])
+    assert all(file.endswith("mp4") and len(decoded(file)) > 20 for file in end["files"])
     assert any("trying again in 0.1 s" in note for note in watched.notes)
     assert any("is back" in note for note in watched.notes)
 
@@ -85,8 +85,7 @@ def test_the_connection_may_be_cut_amid_an_event(watch, serve, model, kind):
     ("sound", "container", "asked", "suffix"),
     [
         ("aac", "mpegts", "auto", ".mp4"),
-        ("aac", "mpegts", "mkv", ".mkv"),
-        ("aac", "matroska", "auto", ".mp4"),
+        ("aac", "matroska", "mkv", ".mkv"),
         ("mp2", "mpegts", "auto", ".mp4"),
         ("pcm_mulaw", "nut", "auto", ".mkv"),
         ("ac3", "mpegts", "auto", ".mkv"),
@@ -94,44 +93,25 @@ def test_the_connection_may_be_cut_amid_an_event(watch, serve, model, kind):
 )
 def test_clips_have_the_sound_in_step(watch, tmp_path, model, sound, container, asked, suffix):
     hertz = {"pcm_mulaw": 8000, "ac3": 48000}.get(sound, 16000)
-    film = with_sound(walk(36, [(15, 30)]), [(15, 30)], sound, container, hertz)
+    film = with_sound(walk(28, [(10, 22)]), [(10, 22)], sound, container, hertz)
     (tmp_path / "film").write_bytes(film)
     watched = watch(tmp_path / "film", clip_format=asked, model=model)
     watched.until(lambda w: w.count("end") == 1)
     (clip,) = watched.lines[-1]["files"]
     assert clip.endswith(suffix)
-    assert len(decoded(clip)) == 36
+    assert len(decoded(clip)) == 28
     (seen, (heard,)), (seen_there, (heard_there,)) = seen_and_heard(film), seen_and_heard(clip)
     assert heard - seen == pytest.approx(0, abs=0.1)
     assert heard_there - seen_there == pytest.approx(heard - seen, abs=0.003)
 
 
-def test_sound_may_be_left_out(watch, tmp_path, model):
-    (tmp_path / "film").write_bytes(with_sound(walk(36, [(15, 30)]), [(15, 30)]))
-    watched = watch(tmp_path / "film", sound=False, model=model)
-    watched.until(lambda w: w.count("end") == 1)
-    (clip,) = watched.lines[-1]["files"]
-    assert seen_and_heard(clip)[1] == []
-    assert len(decoded(clip)) == 36
-
-
-def test_sound_goes_on_after_stamps_that_jump(watch, serve, model):
-    frames = walk(86, [(15, 60)])
-    parts = (frames[:36], [(15, 25)]), (frames[36:], [(14, 24)])
-    film = b"".join(
-        with_sound(*part, first_s=s) for part, s in zip(parts, (9.0, 5000.0), strict=True)
-    )
-    watched = watch(serve([film, 30.0]).url, model=model).until(lambda w: w.count("end") == 1)
-    (clip,) = watched.lines[-1]["files"]
-    assert len(seen_and_heard(clip)[1]) == 2
-
-
-def test_half_a_frame_makes_no_event(watch, serve):
-    still = transport(walk(60, []))
-    other = transport(walk(105, [(45, 70)]))
+def test_half_a_frame_makes_no_event(watch, serve, model):
+    still = transport(walk(30, []))
+    other = transport(walk(100, [(35, 50)]))
     # Cut amid a packet; the next connection begins amid a group of pictures.
     server = serve([still[: len(still) - 700]], [other[len(other) // 6 :], 30.0])
-    watched = watch(server.url).until(lambda w: w.count("end") == 1)
+    watched = watch(server.url, every_s=0.08, model=model)
+    watched.until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
     assert watched.count("start") == 1
     assert watched.lines[0]["start_s"] > 0
@@ -166,12 +146,6 @@ def http(body, kind="video/mp2t", patience_s=0.0):
         server.server_close()
 
 
-def test_http_is_watched_too(watch, model):
-    with http(transport(walk(52, [(15, 30)])), patience_s=30.0) as url:
-        watched = watch(f"{url}/stream", model=model).until(lambda w: w.count("end") == 1)
-    ends_once(watched.lines)
-
-
 def test_a_playlist_cannot_name_a_file_of_this_machine(watch, tmp_path):
     film = tmp_path / "film.ts"
     film.write_bytes(transport(walk(30, [(10, 20)])))
@@ -183,21 +157,23 @@ def test_a_playlist_cannot_name_a_file_of_this_machine(watch, tmp_path):
     assert watched.lines == []
 
 
-def test_a_stall_is_given_up(watch, serve):
-    film = transport(walk(36, []))
-    server = serve([film, 60.0], [transport(walk(75, [(24, 40)])), 30.0])
-    watched = watch(server.url, stall_s=3.0).until(lambda w: w.count("end") == 1)
-    assert server.connections == 2
-    assert any("nothing came for 3 s" in note for note in watched.notes)
+def test_a_stall_is_given_up(watch, serve, model):
+    film = transport(walk(12, []))
+    visited = transport(walk(90, [(24, 40)]))
+    server = serve([film, 60.0], *[[visited, 30.0]] * 9)  # a busy machine may stall, too
+    watched = watch(server.url, stall_s=1.5, every_s=0.08, model=model)
+    watched.until(lambda w: w.count("end") == 1)
+    assert server.connections >= 2
+    assert any("nothing came for 1.5 s" in note for note in watched.notes)
     ends_once(watched.lines)
 
 
-def test_pauses_grow_but_after_a_silent_server_there_is_a_short_one(watch, serve):
-    film = transport(walk(36, []))
+def test_pauses_grow_but_after_a_silent_server_there_is_a_short_one(watch, serve, model):
+    film = transport(walk(30, []))
     # A machine that is busy may be silent for so long, too: there is more than one film.
     server = serve([], [], [60.0], *[[film, 60.0]] * 9)
-    watched = watch(server.url, stall_s=3.0, pauses_s=(0.1, 0.2, 300.0))
-    watched.until(lambda w: w.watcher.status.models > 0)
+    watched = watch(server.url, stall_s=2.0, pauses_s=(0.1, 0.2, 300.0), model=model)
+    watched.until(lambda w: w.watcher.status.frames > 0)
     assert server.connections >= 4
     assert [note[-5:] for note in watched.notes if "trying again" in note][:3] == [
         "0.1 s",
@@ -207,21 +183,26 @@ def test_pauses_grow_but_after_a_silent_server_there_is_a_short_one(watch, serve
 
 
 def test_stamps_that_jump_are_mended_and_said(watch, serve, model):
-    frames = walk(80, [(15, 55)])
-    parts = ((frames[:28], 9000.0), (frames[28:42], 14000.0), (frames[42:], 3.0))
-    film = b"".join(transport(part, first_s=first_s) for part, first_s in parts)
+    """And the sound goes on."""
+    frames, beeps = walk(80, [(15, 55)]), ([(15, 25)], [], [(5, 13)])
+    parts, begins = (frames[:28], frames[28:42], frames[42:]), (9000.0, 14000.0, 3.0)
+    film = b"".join(
+        with_sound(*part, first_s=first_s)
+        for *part, first_s in zip(parts, beeps, begins, strict=True)
+    )
     watched = watch(serve([film, 30.0]).url, model=model).until(lambda w: w.count("end") == 1)
     ends_once(watched.lines)
     assert watched.count("start") == 1
     assert watched.lines[-1]["duration_s"] == pytest.approx(40 / 25, abs=0.3)
     assert sum("time stamps jumped" in note for note in watched.notes) == 2
     assert len(decoded(watched.lines[-1]["file"])) > 50
+    assert len(seen_and_heard(watched.lines[-1]["file"])[1]) == 2
 
 
 def test_another_size_is_learned_anew(watch, serve):
     small, large = walk(46, [(30, 46)]), walk(80, [(30, 46)], size=(64, 48))
     server = serve([transport(small)], [transport(large), 30.0])
-    watched = watch(server.url).until(lambda w: w.count("end") == 2)
+    watched = watch(server.url, refresh_s=60.0).until(lambda w: w.count("end") == 2)
     ends_once(watched.lines)
     assert [line["reason"] for line in watched.lines if line["event"] == "end"] == [
         "changed",
@@ -233,9 +214,10 @@ def test_another_size_is_learned_anew(watch, serve):
 
 def test_a_file_ends(watch, tmp_path):
     film = tmp_path / "film.ts"
-    film.write_bytes(transport(walk(86, [(52, 86)], size=(64, 48))))
-    watched = watch(film, writes_masks=True)
+    film.write_bytes(with_sound(walk(64, [(30, 64)], size=(64, 48)), [(40, 50)]))
+    watched = watch(film, writes_masks=True, sound=False, refresh_s=60.0)
     watched.until(lambda w: w.count("end") == 1)
+    assert seen_and_heard(watched.lines[-1]["file"])[1] == []  # as asked for
     assert watched.error is None
     (masks,) = (tmp_path / "clips").glob("event-*-mask.mkv")
     drawn = decoded(masks)
@@ -253,7 +235,7 @@ def test_what_cannot_be_opened_is_an_input_error(watch, tmp_path):
     watched = watch(text)
     watched.until(lambda w: w.error is not None)
     assert isinstance(watched.error, InputError)
-    assert "text.ts: cannot be read" in str(watched.error)
+    assert "text.ts: cannot be read (its data are damaged" in str(watched.error)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="cameras are those of Linux")
@@ -274,7 +256,7 @@ def test_a_protocol_that_this_ffmpeg_lacks_is_not_tried_again(watch, monkeypatch
     assert watched.notes == []
 
 
-def test_clips_have_the_frames_that_were_not_analysed(watch, serve, monkeypatch):
+def test_clips_have_the_frames_that_were_not_analysed(watch, serve, model, monkeypatch):
     look = Analysis.look
 
     def look_slowly(*given):
@@ -282,11 +264,12 @@ def test_clips_have_the_frames_that_were_not_analysed(watch, serve, monkeypatch)
         return look(*given)
 
     monkeypatch.setattr(Analysis, "look", look_slowly)
-    # At its own pace, with visit after visit, until there is a model.
-    film = transport(walk(600, [(i, i + 50) for i in range(60, 600, 110)]))
+    # At its own pace, with a second visit if a busy machine misses the first.
+    film = transport(walk(280, [(20, 70), (150, 200)]))
     pieces = [film[i : i + 2000] for i in range(0, len(film), 2000)]
-    paced = [step for piece in pieces for step in (piece, 24.0 / len(pieces))]
-    watched = watch(serve([*paced, 30.0]).url, drop=True, min_track=2, after_s=1.0)
+    paced = [step for piece in pieces for step in (piece, 11.2 / len(pieces))]
+    options = {"drop": True, "min_track": 2, "after_s": 1.0, "model": model}
+    watched = watch(serve([*paced, 30.0]).url, **options)
     watched.until(lambda w: w.count("end") == 1)
     status = watched.watcher.status
     assert status.dropped > status.frames > 0
@@ -296,10 +279,11 @@ def test_clips_have_the_frames_that_were_not_analysed(watch, serve, monkeypatch)
     assert max(np.diff(shown)) == pytest.approx(1 / 25, abs=0.001)
 
 
-def test_stopping_ends_the_event_and_finishes_its_clip(watch, serve, model):
-    film = transport(walk(45, [(15, 45)]))
-    watched = watch(serve([film, 60.0]).url, after_s=60.0, model=model)
-    watched.until(lambda w: w.count("update") >= 1)
+def test_stopping_ends_the_event_and_finishes_its_clip(watch, model):
+    """Of a stream over HTTP, which is watched too."""
+    with http(transport(walk(45, [(15, 45)])), patience_s=60.0) as url:
+        watched = watch(f"{url}/stream", after_s=60.0, model=model)
+        watched.until(lambda w: w.count("update") >= 1)
     ends_once(watched.lines)
     assert watched.lines[-1]["reason"] == "stopped"
     assert len(decoded(watched.lines[-1]["file"])) > 20

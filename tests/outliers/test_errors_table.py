@@ -48,7 +48,7 @@ def test_what_is_written(tmp_path: Path) -> None:
 
 
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 def test_round_trip(data: st.DataObject, tmp_path: Path) -> None:
     frames = sorted(data.draw(st.sets(st.integers(1, 10**7), min_size=1, max_size=20)))
     n = len(frames)

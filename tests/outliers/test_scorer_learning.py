@@ -36,9 +36,9 @@ def learned(frames, fitted, *, block=16, inside=None, threads=1):
 
 
 def test_blocks_and_threads_make_no_difference():
-    frames = film(60)
+    frames = film(30)
     fitted = weights_of(frames)
-    one, _ = learned(frames, fitted, block=60)
+    one, _ = learned(frames, fitted, block=30)
     other, _ = learned(frames, fitted, block=7, threads=2)
     ours, theirs = one.arrays(), other.arrays()
     for name, values in ours.items():

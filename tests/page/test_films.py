@@ -8,7 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
-import av
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -31,7 +30,7 @@ from bgsub.page.films import (
 )
 from bgsub.page.result import read_result
 from bgsub.pipeline.run import run
-from tests.conftest import make_scene
+from tests.conftest import make_scene, read_video
 
 NONE = dict.fromkeys(VIEWS)
 
@@ -155,11 +154,9 @@ def test_a_preview_plays_the_chosen_pictures(film, tmp_path):
     kind, data = made["src"].split(";base64,")
     assert kind == "data:video/mp4"
     (tmp_path / "p.mp4").write_bytes(base64.b64decode(data))
-    with av.open(str(tmp_path / "p.mp4")) as shown:
-        pictures = [frame.to_ndarray(format="rgb24") for frame in shown.decode(video=0)]
+    pictures = read_video(tmp_path / "p.mp4", "rgb24")
     assert len(pictures) == 4
-    with av.open(str(film.path)) as source:
-        wanted = [frame.to_ndarray(format="rgb24") for frame in source.decode(video=0)]
+    wanted = read_video(film.path, "rgb24")
     for place, picture in zip(places, pictures, strict=True):
         height, width = wanted[place].shape[:2]
         assert np.abs(picture[:height, :width].astype(int) - wanted[place]).mean() < 6

@@ -28,7 +28,7 @@ def test_the_true_rank_of_the_papers_data(data, p, share):
 
 
 # With more columns than these, a pixel shows too little of many components to be sure of.
-@pytest.mark.parametrize(("rank", "wide"), [(1, 400), (2, 400), (8, 200), (12, 200)])
+@pytest.mark.parametrize(("rank", "wide"), [(1, 400), (12, 200)])
 def test_other_ranks_in_both_shapes(rank, wide):
     for n, p in ((150, wide), (400, 150)):
         X = data1(n, p, rank, outlier_share=0.3, random_state=1).X

@@ -101,12 +101,12 @@ def test_components_come_in_order_of_variance_with_fixed_signs():
 @pytest.mark.parametrize("shape", [*SHAPES, (700, 30), (680, 700)])
 def test_same_seed_same_bits(shape):
     X = frames(*shape)
-    a, b = (TRPCA(3, n_init=3, random_state=5).fit(X) for _ in range(2))
+    a, b = (TRPCA(3, n_init=2, random_state=5).fit(X) for _ in range(2))
     for name in ("center_", "components_", "scores_", "objectives_", "raw_center_", "errors_"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-    c = TRPCA(3, n_init=3, random_state=6).fit(X)
+    c = TRPCA(3, n_init=2, random_state=6).fit(X)
     assert not np.array_equal(a.objectives_, c.objectives_)
-    generator = TRPCA(3, n_init=3, random_state=np.random.default_rng(5)).fit(X)
+    generator = TRPCA(3, n_init=2, random_state=np.random.default_rng(5)).fit(X)
     np.testing.assert_array_equal(generator.objectives_, a.objectives_)
 
 
@@ -117,11 +117,9 @@ def test_same_seed_same_bits(shape):
 def test_any_number_of_threads_gives_the_same_bits(shape, dtype):
     """Several blocks of columns, tiles and strips of K, and several blocks of rows."""
     X = frames(*shape).astype(dtype)
-    fits = [TRPCA(2, n_init=2, tol=1e-2, random_state=0, threads=t).fit(X) for t in (1, 2, 5)]
-    once, *others = fits
-    for fit in others:
-        for name in ("center_", "components_", "scores_", "errors_", "objectives_", "support_"):
-            np.testing.assert_array_equal(getattr(fit, name), getattr(once, name))
+    fits = [TRPCA(2, n_init=2, tol=1e-2, random_state=0, threads=t).fit(X) for t in (1, 5)]
+    for name in ("center_", "components_", "scores_", "errors_", "objectives_", "support_"):
+        np.testing.assert_array_equal(*(getattr(fit, name) for fit in fits))
 
 
 @pytest.mark.parametrize("shape", [(300, 900), (900, 300)])
@@ -147,6 +145,7 @@ def test_fit_from_the_gram_matrix_or_a_reader_is_the_same():
     np.testing.assert_array_equal(whole.components_, by_column.components_)
     np.testing.assert_array_equal(whole.raw_support_, alone.raw_support_)
     assert not hasattr(alone, "raw_center_")
+    X = X[:, :900]
     slow = [TRPCA(2, random_state=1, solver="reference", n_init=2).fit(Y) for Y in (X, Columns(X))]
     np.testing.assert_array_equal(slow[0].components_, slow[1].components_)
 
@@ -205,7 +204,7 @@ def test_rows_that_are_all_alike_are_normal_and_another_is_not(shape):
     assert np.isfinite(fit.score_samples(other)).all()
 
 
-@pytest.mark.parametrize("shape", [(80, 100_000), (40_000, 200)])
+@pytest.mark.parametrize("shape", [(80, 50_000), (20_000, 200)])
 def test_bytes_are_never_copied_as_a_whole_into_floats(shape):
     X = np.random.default_rng(0).integers(0, 90, shape, dtype=np.uint8)
     tracemalloc.start()
@@ -311,7 +310,7 @@ def test_scale_and_offset_do_not_matter(scale, shape):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_last_bits_do_not_choose_the_starts(shape):
     """A factor that is no power of two rounds otherwise; few starts end in the same minimum."""
-    for seed in range(4):
+    for seed in range(2):
         X = np.random.default_rng(seed).normal(size=shape)
         plain = TRPCA(3, n_init=2, random_state=seed).fit(X)
         for factor in (7.0, 1 / 3, 1e5):

@@ -139,7 +139,7 @@ def test_noise_is_measured_on_some_of_the_inliers_all_different(inliers):
 
 class TestThreshold:
     def threshold_of(self, noise, tmp_path, scene, save, options, **changes):
-        path = save(scene(noise=noise, color=False), f"{noise}.npy")
+        path = save(scene(24, noise=noise, color=False, visit=16), f"{noise}.npy")
         chosen = options(outputs={"model"}, model="paper", **changes)
         return run(path, tmp_path / f"out{noise}", chosen).manifest["threshold"]
 
@@ -182,9 +182,9 @@ class TestOnTheSample:
     """The figure in water.avi: absorbed by plain PCA, found by TRPCA."""
 
     def score(self, name, tmp_path, options, video, **changes):
-        truth = video("sample_videos/water_masks.mkv", "gray")[::8] > 127
+        truth = video("sample_videos/water_masks.mkv", "gray")[::16] > 127
         chosen = options(
-            k=10, every=8, format="mkv", outputs={"mask"}, seed=0, model="paper", **changes
+            k=10, every=16, format="mkv", outputs={"mask"}, seed=0, model="paper", **changes
         )
         run("sample_videos/water.avi", tmp_path / name, chosen)
         mask = video(tmp_path / name / "mask.mkv", "gray") > 127

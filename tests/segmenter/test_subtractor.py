@@ -89,7 +89,7 @@ def test_shadows_are_marked_where_they_are_asked_for():
     frames[20:, 62:72, 52:98] = (0.6 * frames[20:, 62:72, 52:98]).astype(np.uint8)
     frames[20:, 30:67, 45:60] = (30, 40, 160)
     masks = [
-        Subtractor(threads=1, detect_shadows=detects).fit(frames[:20]).apply(frames[25])
+        Subtractor(threads=1, detect_shadows=detects).fit(frames[10:20]).apply(frames[25])
         for detects in (True, False)
     ]
     assert set(np.unique(masks[0])) == {0, 127, 255}
@@ -113,7 +113,7 @@ def test_a_buffer_may_be_overwritten_by_the_next_frame(film):
     buffer = np.empty_like(film[0])
 
     def camera():
-        for frame in film:
+        for frame in film[::3]:
             buffer[:] = frame
             yield buffer
 
@@ -169,7 +169,7 @@ def test_two_frames_are_enough(film):
 
 
 @in_colour
-def test_sensitivity_marks_more_or_less(fitted, film):
-    low, high = (Subtractor(threads=1, sensitivity=one).fit(film) for one in ("low", "high"))
-    counts = [np.count_nonzero(one.apply(film[50])) for one in (low, fitted, high)]
+def test_sensitivity_marks_more_or_less(film):
+    three = (Subtractor(threads=1, sensitivity=one) for one in ("low", "normal", "high"))
+    counts = [np.count_nonzero(one.fit(film[::3]).apply(film[50])) for one in three]
     assert counts == sorted(counts)

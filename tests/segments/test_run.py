@@ -7,6 +7,7 @@ import json
 import shutil
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 
@@ -40,11 +41,23 @@ def chosen(options):
 
 
 @pytest.fixture(scope="module")
-def whole(film, tmp_path_factory):
+def kept(tmp_path_factory):
+    """Where the first segment of an undisturbed run is kept."""
+    return tmp_path_factory.mktemp("kept") / "first"
+
+
+@pytest.fixture(scope="module")
+def whole(film, kept, tmp_path_factory):
     """A run in segments that nothing disturbed: its folder, what it gave, and its progress."""
     out, seen = tmp_path_factory.mktemp("whole") / "out", []
+
+    def progress(*call):
+        if call[0].startswith("frames · segment 2") and not kept.exists():
+            shutil.copytree(segment_folder(out, 1), kept)
+        seen.append(call)
+
     chosen = make_options(segment=50, outputs=OUTPUTS, format="mkv")
-    return out, run(film, out, chosen, progress=lambda *call: seen.append(call)), seen
+    return out, run(film, out, chosen, progress=progress), seen
 
 
 def stable(contents):
@@ -74,19 +87,38 @@ def test_frames_and_rows_are_those_of_the_film_in_their_order(whole, film, video
     assert result.manifest["outputs"].keys() == {path.name for path in out.iterdir()} - {"run.json"}
 
 
+ALONE = {"outputs": {"background", "mask", "model", "errors"}, "fit_frames": "all"}
+
+
+@pytest.fixture(scope="module")
+def borrowing_nothing(film, tmp_path_factory):
+    """A run whose segments are fitted alone, with a page, an overlay and a spectrum."""
+    outputs = ALONE["outputs"] | {"overlay", "spectrum", "report"}
+    chosen = make_options(segment=50, format="png", **ALONE | {"outputs": outputs})
+    return run(film, tmp_path_factory.mktemp("alone") / "out", chosen)
+
+
+def pictures(folder):
+    """All pictures of a folder, whose names are checked, as videos are read: BGR."""
+    files = sorted(folder.iterdir())
+    assert [path.name for path in files] == [f"{number:06d}.png" for number in range(1, 101)]
+    read = [read_image(path) for path in files]
+    return np.stack(
+        [cv2.cvtColor(one, cv2.COLOR_GRAY2BGR) if one.ndim == 2 else one for one in read]
+    )
+
+
 def test_a_segment_that_borrows_nothing_is_what_an_ordinary_run_of_it_gives(
-    film, options, tmp_path, video
+    borrowing_nothing, film, options, tmp_path, video
 ):
-    chosen = {"outputs": {"background", "mask", "model", "errors"}, "format": "mkv"}
-    chosen |= {"fit_frames": "all"}
-    run(film, tmp_path / "all", options(segment=50, **chosen))
-    alone = run_as_one(film, tmp_path / "two", options(start=51, **chosen))
+    out = borrowing_nothing.out
+    alone = run_as_one(film, tmp_path / "two", options(start=51, format="mkv", **ALONE))
     for name in ("background", "mask"):
-        part = video(tmp_path / "all" / f"{name}.mkv")[50:100]
+        part = pictures(out / name)[50:100]
         np.testing.assert_array_equal(part, video(alone.out / f"{name}.mkv"))
-    ours = (tmp_path / "all" / "errors.csv").read_text().splitlines()
+    ours = (out / "errors.csv").read_text().splitlines()
     assert ours[51:101] == (alone.out / "errors.csv").read_text().splitlines()[1:]
-    model = BackgroundModel.load(tmp_path / "all" / "models" / "0002.npz")
+    model = BackgroundModel.load(out / "models" / "0002.npz")
     assert model.threshold == BackgroundModel.load(alone.out / "model.npz").threshold
 
 
@@ -121,16 +153,13 @@ class TestNeighbours:
             empty = np.load(visited)[:40, 11:23, 21:29, ::-1].mean(axis=0)
             assert np.abs(there - empty).mean() < 20 < np.abs(there - [70, 200, 220]).mean()
 
-    def test_masks_differ_no_more_at_a_border_than_with_one_fit(self, options, tmp_path, video):
-        film = tmp_path / "film.npy"
-        np.save(film, make_scene(100, visit=20))
-        jumps = {}
-        for segment in (50, "off"):
-            out = tmp_path / str(segment)
-            run(film, out, options(segment=segment, outputs={"mask"}, format="mkv"))
-            masks = video(out / "mask.mkv", "gray")
-            jumps[segment] = np.mean(masks[50] != masks[49])
-        assert jumps[50] <= 1.1 * jumps["off"] + 0.002
+    def test_masks_differ_no_more_at_a_border_than_with_one_fit(
+        self, whole, film, options, tmp_path, video
+    ):
+        run(film, tmp_path, options(segment="off", outputs={"mask"}, format="mkv"))
+        found = [video(out / "mask.mkv", "gray") for out in (whole[0], tmp_path)]
+        in_segments, as_one = (np.mean(masks[50] != masks[49]) for masks in found)
+        assert in_segments <= 1.1 * as_one + 0.002
 
 
 def test_who_walks_on_over_a_border_is_one_object(whole):
@@ -145,17 +174,14 @@ def test_results_are_loaded_and_shown_as_those_of_any_run(whole):
     assert loaded._repr_html_()
 
 
-def test_other_formats_are_joined_too(film, options, tmp_path, video):
+def test_other_formats_are_joined_too(borrowing_nothing, film, options, tmp_path, video):
     zarr = pytest.importorskip("zarr")
-    chosen = {"segment": 50, "model": "paper"}
-    for form, drawn in (("png", set()), ("mp4", {"overlay"}), ("zarr", set())):
-        run(film, tmp_path / form, options(format=form, outputs={"mask"} | drawn, **chosen))
-    files = sorted((tmp_path / "png" / "mask").iterdir())
-    assert [path.name for path in files] == [f"{number:06d}.png" for number in range(1, 101)]
-    for name in ("mask", "overlay"):
-        assert len(video(tmp_path / "mp4" / f"{name}.mp4")) == 100
-    masks = zarr.open_array(store=str(tmp_path / "zarr" / "mask.zarr"), mode="r")
-    np.testing.assert_array_equal(masks[:], [read_image(path) for path in files])
+    assert len(video(borrowing_nothing.out / "overlay.mp4")) == 100
+    chosen = options(segment=50, format="zarr", **ALONE | {"outputs": {"background"}})
+    run(film, tmp_path / "zarr", chosen)
+    background = zarr.open_array(store=str(tmp_path / "zarr" / "background.zarr"), mode="r")
+    expected = pictures(borrowing_nothing.out / "background")[..., ::-1]
+    np.testing.assert_array_equal(background[:], expected)
 
 
 def test_a_film_that_is_too_short_is_run_as_one(scene, save, options, tmp_path, contents):
@@ -166,19 +192,18 @@ def test_a_film_that_is_too_short_is_run_as_one(scene, save, options, tmp_path, 
     assert stable(contents(tmp_path / "a")) == stable(contents(tmp_path / "b"))
 
 
-def test_spectrum_and_page_are_of_the_film(film, options, tmp_path):
-    chosen = options(k="auto", segment=50, outputs={"errors", "spectrum", "report"})
-    result = run(film, tmp_path / "out", chosen)
-    assert {"spectrum.png", "report.html", "input.mp4"} <= result.manifest["outputs"].keys()
-    assert "film.npy" in (tmp_path / "out" / "report.html").read_text()
+def test_spectrum_and_page_are_of_the_film(borrowing_nothing):
+    names = borrowing_nothing.manifest["outputs"].keys()
+    assert {"spectrum.png", "report.html", "input.mp4"} <= names
+    assert "film.npy" in (borrowing_nothing.out / "report.html").read_text()
 
 
 @pytest.fixture(scope="module")
-def first_alone(film, tmp_path_factory):
+def first_alone(film, whole, kept, tmp_path_factory):
     out = tmp_path_factory.mktemp("stopped") / "out"
 
     def work(plan, numbers):
-        run_segment(out, numbers[0])
+        shutil.copytree(kept, segment_folder(out, numbers[0]), dirs_exist_ok=True)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

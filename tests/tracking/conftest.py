@@ -24,15 +24,15 @@ def draw(places, size=SIZE):
     return mask, picture
 
 
-def follow(frames, *, looks=True, **options):
+def follow(frames, *, looks=True, rate=RATE, **options):
     """Objects by frame number, of frames that are lists of places."""
-    tracker = Tracker(SIZE, rate=RATE, **options)
+    tracker = Tracker(SIZE, rate=rate, **options)
     decided = []
     for number, places in enumerate(frames, start=1):
         mask, picture = draw(places)
         shown = picture if looks else None
         found = find_detections(mask, picture=shown)
-        decided += tracker.update(number, (number - 1) / RATE, found, shown).settled
+        decided += tracker.update(number, (number - 1) / rate, found, shown).settled
     decided += tracker.finish().settled
     assert len(decided) == len(frames)
     return decided

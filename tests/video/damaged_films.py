@@ -16,6 +16,7 @@ from pathlib import Path
 import av
 import numpy as np
 from av.error import FFmpegError
+from av.video.reformatter import VideoReformatter
 from numpy.typing import NDArray
 
 FRAMES = 40
@@ -142,9 +143,10 @@ def _write(
         rate = 30 if codec == "roqvideo" else RATE
         stream = output.add_stream(codec, rate=rate, options=settings)
         stream.width, stream.height, stream.pix_fmt = *size, pixel_format
+        convert = VideoReformatter().reformat  # one for all: each takes milliseconds to set up
         for image in pictures(n, size[1], size[0]):
             frame = av.VideoFrame.from_ndarray(image, format="rgb24")
-            output.mux(stream.encode(frame.reformat(format=pixel_format)))
+            output.mux(stream.encode(convert(frame, format=pixel_format)))
         output.mux(stream.encode(None))
 
 

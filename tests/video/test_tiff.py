@@ -74,13 +74,13 @@ def test_deep_pages_that_are_turned(big, order, tmp_path):
 
 @pytest.mark.parametrize("deep", [False, True])
 def test_pages_far_into_a_stack(deep, tmp_path):
-    count = 800
+    count = 400
     values = np.arange(count, dtype=np.uint16 if deep else np.uint8)
     frames = np.broadcast_to(values[:, None, None, None], (count, 40, 56, 3))
     lzw = [cv2.IMWRITE_TIFF_COMPRESSION, 5]
     assert cv2.imwritemulti(str(tmp_path / "a.tif"), list(frames), lzw)
     source = open_source(tmp_path / "a.tif")
-    for place in (0, 400, 790, 799, 3):
+    for place in (0, 200, 390, 399, 3):
         assert (source[place].image == (place >> 8 if deep else place % 256)).all()
 
 
@@ -119,18 +119,18 @@ def animate(path, frames, **settings):
 
 
 def test_iterations_at_once(tmp_path, scene):
-    path, frames = tmp_path / "a.tif", scene(20)
+    path, frames = tmp_path / "a.tif", scene(12)
     assert cv2.imwritemulti(str(path), list(frames[..., ::-1]))
     source = open_source(path)
 
     def worker(step):
         for _ in range(2):
             np.testing.assert_array_equal([frame.image for frame in source], frames)
-            for place in range(0, 20, step):
+            for place in range(0, 12, step):
                 np.testing.assert_array_equal(source[place].image, frames[place])
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(worker, (7, 11, 13, 17))) == [None] * 4
+        assert list(pool.map(worker, (3, 5, 7, 11))) == [None] * 4
 
 
 def test_an_animated_png_is_a_video(tmp_path, scene):
@@ -152,14 +152,14 @@ def test_an_animated_webp_is_refused(tmp_path, scene):
 class TestStacks:
     def test_pages_are_read_one_by_one(self, tmp_path):
         path = tmp_path / "film.tif"
-        frames = np.zeros((60, 250, 500), np.uint8)
-        frames[:] = np.arange(60, dtype=np.uint8)[:, None, None]
+        frames = np.zeros((30, 250, 500), np.uint8)
+        frames[:] = np.arange(30, dtype=np.uint8)[:, None, None]
         path.write_bytes(by_tifffile(frames, photometric="minisblack"))
         tracemalloc.start()
         try:
             source = open_source(path)
-            assert (source.kind, source.codec, source.input_frames) == ("array", "tiff", 60)
-            assert [int(frame.luma[7, 7]) for frame in source] == list(range(60))
+            assert (source.kind, source.codec, source.input_frames) == ("array", "tiff", 30)
+            assert [int(frame.luma[7, 7]) for frame in source] == list(range(30))
             assert tracemalloc.get_traced_memory()[1] < 20 * frames[0].size
         finally:
             tracemalloc.stop()
@@ -191,10 +191,10 @@ class TestStacks:
 
 
 def test_a_picture_that_is_too_large_is_not_decoded_to_be_opened(tmp_path):
-    Image.new("L", (9000, 9000)).save(tmp_path / "a.png", compress_level=1)
+    Image.new("L", (4000, 4000)).save(tmp_path / "a.png", compress_level=1)
     tracemalloc.start()
     try:
-        assert open_source(tmp_path / "a.png").input_size == (9000, 9000)
+        assert open_source(tmp_path / "a.png").input_size == (4000, 4000)
         assert tracemalloc.get_traced_memory()[1] < 9_000_000
     finally:
         tracemalloc.stop()

@@ -126,8 +126,7 @@ def convex_objective(L, C, lam):
     return np.linalg.norm(L, "nuc") + lam * np.linalg.norm(C, axis=1).sum()
 
 
-@pytest.mark.parametrize("shape", [(20, 35), (30, 12)])
-@pytest.mark.parametrize("lam", [0.45, 0.6])
+@pytest.mark.parametrize(("shape", "lam"), [((20, 35), 0.45), ((30, 12), 0.6)])
 def test_same_solution_as_the_direct_method_on_the_matrix(shape, lam):
     X = contaminated(*shape, share=0.2)
     M = X - spatial_median(X)
