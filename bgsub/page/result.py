@@ -223,7 +223,7 @@ def fact_rows(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Doubtful frames", manifest["frames"].get("doubtful")),
         ("Damage to single pictures", source.get("unseen_damage")),
         ("Components of the background", manifest.get("components")),
-        ("The fit converged", {True: "yes", False: "no", None: None}[manifest.get("converged")]),
+        ("The fit converged", {"True": "yes", "False": "no"}.get(str(manifest.get("converged")))),
         ("Cut-off of the score", _text(manifest.get("cutoff"))),
         ("Masks by", manifest.get("mask_model")),
         ("Frames were kept in", memory.get("frames_kept")),

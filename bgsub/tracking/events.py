@@ -154,7 +154,10 @@ def _from_dict(plain: dict[str, Any]) -> SceneEvent:
     if box is not None and (len(box) != 4 or not np.isfinite(box).all()):
         raise ValueError(f"box {box!r}")
     tracks = tuple(int(number) for number in plain["tracks"])
-    return SceneEvent(**converted(SceneEvent, plain), kind=plain["kind"], tracks=tracks, box=box)
+    event = SceneEvent(**converted(SceneEvent, plain), kind=plain["kind"], tracks=tracks, box=box)
+    if event.last_frame < event.first_frame:
+        raise ValueError(f"frames {event.first_frame} to {event.last_frame}")
+    return event
 
 
 def converted(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:

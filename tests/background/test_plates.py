@@ -128,3 +128,11 @@ def test_numbers_that_no_sample_gives_are_refused(name, value):
     arrays = Background.learn(sample(2)).arrays() | {f"background_{name}": np.array(value)}
     with pytest.raises(ValueError, match=str(value) if name == "shake" else "0"):
         Background.from_arrays(arrays)
+
+
+def test_frames_in_another_light_have_the_colours_of_the_place():
+    frames = sample(30)
+    frames[1::2] += 25
+    (state,) = Background.learn(frames).states
+    assert state.shares[0].mean() / 255 > 0.95
+    assert (state.colors[0] - frames[0].astype(float)).std() < 3

@@ -122,6 +122,7 @@ def test_times_and_areas_are_exact_in_long_films_and_large_pictures(tmp_path):
         ("tracks", 5),
         ("first_frame", "early"),
         ("area", None),
+        ("last_frame", 0),
         ("start_s", "1e400"),
         ("end_s", "nan"),
         ("box", [1, 2, 3, "inf"]),

@@ -1,0 +1,25 @@
+"""A mask says what other options would mark, where it marks nothing, too."""
+
+import cv2
+import numpy as np
+
+from bgsub.background.plates import at_working_size
+from bgsub.segmenter.masks import MaskModel
+from bgsub.segmenter.protocol import FrameView, MaskOptions
+
+
+def test_what_is_doubted_is_told_of_frames_without_an_object():
+    rng = np.random.default_rng(3)
+    floor = cv2.GaussianBlur(rng.normal(150, 40, (90, 120, 3)), (0, 0), 2)
+    frames = np.clip(floor + rng.normal(0, 1.5, (11, 90, 120, 3)), 0, 250).astype(np.uint8)
+    small = np.stack([at_working_size(frame) for frame in frames[:10]])
+    model = MaskModel.learned(small, (90, 120), MaskOptions(sensitivity="low"))
+    doubts, order = [], rng.random((20, 20, 1))
+    for share in (0.5, 0.95, 0.97, 0.98, 0.99):  # of a square that is two grey levels lighter
+        shown = frames[10].copy()
+        shown[40:60, 30:50] += 2 * (order < share).astype(np.uint8)
+        found = model.mask(FrameView.of(shown))
+        assert found.left_out == model.mask(FrameView.of(shown), with_scores=True).left_out
+        doubts += [] if found.mask.any() else [found.left_out.doubt]
+    assert doubts[0] == 0
+    assert max(doubts) > 0
