@@ -257,9 +257,9 @@ def test_clips_have_the_frames_that_were_not_analysed(watch, serve, model, monke
 
     monkeypatch.setattr(Analysis, "look", look_slowly)
     # At its own pace, with a second visit if a busy machine misses the first.
-    film = transport(walk(280, [(20, 70), (150, 200)]))
+    film = transport(walk(230, [(20, 70), (130, 180)]))
     pieces = [film[i : i + 2000] for i in range(0, len(film), 2000)]
-    paced = [step for piece in pieces for step in (piece, 11.2 / len(pieces))]
+    paced = [step for piece in pieces for step in (piece, 9.2 / len(pieces))]
     options = {"drop": True, "min_track": 2, "after_s": 1.0, "model": model}
     watched = watch(serve([*paced, 30.0]).url, **options)
     watched.until(lambda w: w.count("end") == 1)
