@@ -136,6 +136,14 @@ def seen_and_heard(given):
     return seen, beeps
 
 
+def sound_is_in_step(film, clip, n=28):
+    """A clip has so many frames, and the first beep is as far from the visitor as in the film."""
+    assert len(decoded(clip)) == n
+    (seen, (heard,)), (seen_there, (heard_there,)) = seen_and_heard(film), seen_and_heard(clip)
+    assert heard - seen == pytest.approx(0, abs=0.1)
+    assert heard_there - seen_there == pytest.approx(heard - seen, abs=0.003)
+
+
 def film_file(path, frames, rate=25):
     """Write frames as H.264 into a file, as its ending says."""
     options = {"preset": "ultrafast", "tune": "zerolatency", "g": "12", "crf": "12"}

@@ -30,7 +30,7 @@ LAYOUT = Layout("bgr", 36, 48)
 def model(tmp_path_factory):
     """A film whose visitor comes with frame 40, a model of it, and one of a part of a picture."""
     folder = tmp_path_factory.mktemp("model")
-    (folder / "film.ts").write_bytes(transport(walk(60, [(40, 60)], size=(96, 72))))
+    (folder / "film.ts").write_bytes(transport(walk(54, [(40, 54)], size=(96, 72))))
     np.save(folder / "small.npy", walk(20, []))
     of_model = {"k": 1, "outputs": {"model"}}
     run(folder / "film.ts", folder / "whole", make_options(end=40, **of_model))
@@ -83,7 +83,7 @@ def test_a_visitor_is_found_when_he_is_there_soon(model, stream, monkeypatch):
     seen, masks = observations(analysis, pictures)
     assert len(told) == len(pictures)
     assert {each.track for each in seen} == {1}
-    assert {round(each.time_s * 25) for each in seen} == set(range(40, 60))
+    assert {round(each.time_s * 25) for each in seen} == set(range(40, 54))
     assert not masks[:40].any()
     assert masks[45].sum() / 255 == pytest.approx(21 * 15, rel=0.2)
 

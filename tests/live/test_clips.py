@@ -14,7 +14,7 @@ from bgsub.live.decoding import Header, StreamPacket
 from bgsub.live.feed import Opened, PacketRing
 from bgsub.live.options import KEEP, WatchOptions, parse_keep
 
-from .conftest import decoded, messages_of, packets, transport, walk
+from .conftest import decoded, messages_of, packets, sound_is_in_step, transport, walk, with_sound
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +95,33 @@ def test_masks_have_the_times_of_their_frames_and_are_not_left_without_any(begin
     beside.unlink()
     begin(tmp_path, writes_masks=True)[0].close()
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize(
+    ("sound", "container", "asked", "suffix"),
+    [
+        ("aac", "matroska", "mkv", ".mkv"),
+        ("mp2", "mpegts", "auto", ".mp4"),
+        ("pcm_mulaw", "nut", "auto", ".mkv"),
+        ("ac3", "mpegts", "auto", ".mkv"),
+    ],
+)
+def test_sound_of_every_kind_is_in_step(tmp_path, sound, container, asked, suffix):
+    hertz = {"pcm_mulaw": 8000, "ac3": 48000}.get(sound, 16000)
+    film = with_sound(walk(28, [(10, 22)]), [(10, 22)], sound, container, hertz)
+    (tmp_path / "film").write_bytes(film)
+    ring, failed = PacketRing(60.0), []
+    files = EventFiles(tmp_path, WatchOptions(clip_format=asked), failed.append)
+    for message in messages_of(tmp_path / "film"):
+        if isinstance(message, Header):
+            header = message  # the last one, which knows of the sound
+        if isinstance(message, StreamPacket):
+            ring.add(message)
+    clip = files.begin(Opened(header, 0.0, 0.0, ring), 10 / 25, 0.0, 7)
+    files.close()
+    assert failed == []
+    assert clip.suffix == suffix
+    sound_is_in_step(film, clip)
 
 
 def test_amounts():

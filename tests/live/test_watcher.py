@@ -26,7 +26,16 @@ from bgsub.pipeline.run import run
 from bgsub.video.frames import Layout
 from tests.conftest import make_options
 
-from .conftest import decoded, ends_once, packets, seen_and_heard, transport, walk, with_sound
+from .conftest import (
+    decoded,
+    ends_once,
+    packets,
+    seen_and_heard,
+    sound_is_in_step,
+    transport,
+    walk,
+    with_sound,
+)
 
 
 @pytest.fixture(scope="module")
@@ -81,28 +90,13 @@ def test_the_connection_may_be_cut_amid_an_event(watch, serve, model):
     assert any("is back" in note for note in watched.notes)
 
 
-@pytest.mark.parametrize(
-    ("sound", "container", "asked", "suffix"),
-    [
-        ("aac", "mpegts", "auto", ".mp4"),
-        ("aac", "matroska", "mkv", ".mkv"),
-        ("mp2", "mpegts", "auto", ".mp4"),
-        ("pcm_mulaw", "nut", "auto", ".mkv"),
-        ("ac3", "mpegts", "auto", ".mkv"),
-    ],
-)
-def test_clips_have_the_sound_in_step(watch, tmp_path, model, sound, container, asked, suffix):
-    hertz = {"pcm_mulaw": 8000, "ac3": 48000}.get(sound, 16000)
-    film = with_sound(walk(28, [(10, 22)]), [(10, 22)], sound, container, hertz)
+def test_clips_have_the_sound_in_step(watch, tmp_path, model):
+    film = with_sound(walk(28, [(10, 22)]), [(10, 22)])
     (tmp_path / "film").write_bytes(film)
-    watched = watch(tmp_path / "film", clip_format=asked, model=model)
+    watched = watch(tmp_path / "film", model=model)
     watched.until(lambda w: w.count("end") == 1)
     (clip,) = watched.lines[-1]["files"]
-    assert clip.endswith(suffix)
-    assert len(decoded(clip)) == 28
-    (seen, (heard,)), (seen_there, (heard_there,)) = seen_and_heard(film), seen_and_heard(clip)
-    assert heard - seen == pytest.approx(0, abs=0.1)
-    assert heard_there - seen_there == pytest.approx(heard - seen, abs=0.003)
+    sound_is_in_step(film, clip)
 
 
 def test_half_a_frame_makes_no_event(watch, serve, model):
@@ -198,7 +192,7 @@ def test_stamps_that_jump_are_mended_and_said(watch, serve, model):
 
 
 def test_another_size_is_learned_anew(watch, serve):
-    small, large = walk(46, [(30, 46)]), walk(80, [(30, 46)], size=(64, 48))
+    small, large = walk(42, [(30, 42)]), walk(77, [(30, 42)], size=(64, 48))
     server = serve([transport(small)], [transport(large), 30.0])
     watched = watch(server.url, refresh_s=60.0).until(lambda w: w.count("end") == 2)
     ends_once(watched.lines)
@@ -263,9 +257,9 @@ def test_clips_have_the_frames_that_were_not_analysed(watch, serve, model, monke
 
     monkeypatch.setattr(Analysis, "look", look_slowly)
     # At its own pace, with a second visit if a busy machine misses the first.
-    film = transport(walk(280, [(20, 70), (150, 200)]))
+    film = transport(walk(230, [(20, 70), (130, 180)]))
     pieces = [film[i : i + 2000] for i in range(0, len(film), 2000)]
-    paced = [step for piece in pieces for step in (piece, 11.2 / len(pieces))]
+    paced = [step for piece in pieces for step in (piece, 9.2 / len(pieces))]
     options = {"drop": True, "min_track": 2, "after_s": 1.0, "model": model}
     watched = watch(serve([*paced, 30.0]).url, **options)
     watched.until(lambda w: w.count("end") == 1)

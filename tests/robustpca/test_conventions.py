@@ -30,9 +30,9 @@ class Frame:
         return np.asarray(self.values, dtype=dtype)
 
 
-def short(kind):
-    """Parameters of a few steps, where no check looks at how good a fit is."""
-    return dict.fromkeys({"n_init", "max_iter", "max_removals"} & {*kind().get_params()}, 3)
+def short(kind, steps=1):
+    """Parameters of few steps, where no check looks at how good a fit is."""
+    return dict.fromkeys({"n_init", "max_iter", "max_removals"} & {*kind().get_params()}, steps)
 
 
 def fitted(kind, X, **parameters):
@@ -261,7 +261,7 @@ def test_pipeline_clone_and_grid_search(kind):
         assert pipeline.transform(X).shape == (40, 2)
         assert pipeline.get_feature_names_out().size == 2
         search = GridSearchCV(
-            kind(**short(kind)), {"n_components": [1, 3]}, cv=2, error_score="raise"
+            kind(**short(kind, 3)), {"n_components": [1, 3]}, cv=2, error_score="raise"
         ).fit(X)
     assert search.best_params_ == {"n_components": 3}
     assert search.best_estimator_.components_.shape == (3, 12)
@@ -279,8 +279,11 @@ CHECKS = (
 )
 
 
-@every_estimator
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize(
+    ("kind", "check"),
+    # What is chosen for all is looked up in one place.
+    [(kind, check) for check in CHECKS for kind in ESTIMATORS[: 1 if "global" in check else None]],
+)
 def test_checks_that_scikit_learn_runs_on_its_own_transformers_alone(kind, check):
     """Run what `check_estimator` leaves out, but for the check of a private attribute of theirs."""
     pytest.importorskip("sklearn", minversion="1.6")

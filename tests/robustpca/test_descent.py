@@ -137,7 +137,7 @@ def test_small_components_survive_beside_large_ones():
             np.testing.assert_allclose(U.T @ U, np.eye(4), atol=1e-4)
 
 
-@pytest.mark.parametrize("p", [3, 5, 40])
+@pytest.mark.parametrize("p", [3, 40])
 def test_random_orthonormal_is_uniform(p):
     rng = np.random.default_rng(0)
     draws = np.stack([random_orthonormal(p, 3, rng) for _ in range(3000)])

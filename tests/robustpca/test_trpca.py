@@ -340,7 +340,7 @@ def beside_outliers(p, solver):
     return data.X, data.labels, row, fit
 
 
-@pytest.mark.parametrize("size", [1e9, 1e13, 1e30, 1e60])
+@pytest.mark.parametrize("size", [1e9, 1e13, 1e60])
 @pytest.mark.parametrize("direction", ["random", "one pixel", "in the plane"])
 @pytest.mark.parametrize("p", [20, 250])
 @pytest.mark.parametrize("solver", ["gram", "reference"])

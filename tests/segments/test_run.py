@@ -177,16 +177,26 @@ def test_results_are_loaded_and_shown_as_those_of_any_run(whole):
 def test_other_formats_are_joined_too(borrowing_nothing, film, options, tmp_path, video):
     zarr = pytest.importorskip("zarr")
     assert len(video(borrowing_nothing.out / "overlay.mp4")) == 100
-    chosen = options(segment=50, format="zarr", **ALONE | {"outputs": {"background"}})
-    run(film, tmp_path / "zarr", chosen)
-    background = zarr.open_array(store=str(tmp_path / "zarr" / "background.zarr"), mode="r")
-    expected = pictures(borrowing_nothing.out / "background")[..., ::-1]
-    np.testing.assert_array_equal(background[:], expected)
+    assert len(pictures(borrowing_nothing.out / "background")) == 100
+    out, parts = tmp_path / "zarr", []
+
+    def background_in(folder):
+        return zarr.open_array(store=str(folder / "background.zarr"), mode="r")[:]
+
+    def work(plan, numbers):
+        for number in numbers:
+            run_segment(out, number)
+            parts.append(background_in(segment_folder(out, number)))
+
+    chosen = options(segment=50, format="zarr", model="paper", outputs={"background"})
+    run(film, out, chosen, work=work)
+    assert [len(part) for part in parts] == [50, 50]
+    np.testing.assert_array_equal(background_in(out), np.concatenate(parts))
 
 
 def test_a_film_that_is_too_short_is_run_as_one(scene, save, options, tmp_path, contents):
     path = save(scene(24, visit=18))
-    chosen = {"outputs": {"errors", "model"}}
+    chosen = {"outputs": {"errors"}}
     run(path, tmp_path / "a", options(segment=50, **chosen))
     run(path, tmp_path / "b", options(**chosen))
     assert stable(contents(tmp_path / "a")) == stable(contents(tmp_path / "b"))

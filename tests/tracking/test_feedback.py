@@ -30,7 +30,7 @@ VIEW = View((WIDTH, HEIGHT), AREA, (WIDTH, HEIGHT))
 
 def flag(mask, rng, phase):
     """Gusts of a second or so, in which the cloth's edge and folds differ from the background."""
-    if phase % 46 < 14:
+    if phase % 36 < 14:
         wave = 6 * np.sin(phase / 2)
         tip = (int(250 + wave), int(50 + rng.normal(0, 2)))
         edge = [(210, 40), tip, (248 + int(wave), 74), (210, 66)]
@@ -39,8 +39,8 @@ def flag(mask, rng, phase):
 
 def monitor(mask, rng, phase):
     """A screen whose pictures change: parts of it, and at times all of it."""
-    if phase % 46 < 14:
-        if phase % 46 == 0:
+    if phase % 36 < 14:
+        if phase % 36 == 0:
             rng = np.random.default_rng(phase)
             monitor.left, monitor.wide = rng.integers(60, 70), rng.integers(26, 40)
         left = int(monitor.left)
@@ -54,9 +54,9 @@ def circle(number):
 
 def insects(mask, rng, phase):
     """Small things that circle around a lamp, each for a few seconds."""
-    if phase % 60 < 22:
-        radius, speed, angle = circle(phase // 60)
-        angle += speed * (phase % 60)
+    if phase % 50 < 22:
+        radius, speed, angle = circle(phase // 50)
+        angle += speed * (phase % 50)
         at = (int(160 + radius * np.cos(angle)), int(40 + 0.7 * radius * np.sin(angle)))
         cv2.circle(mask, at, 2, 255, -1)
 
@@ -75,8 +75,8 @@ def film(n, seed, offset):
         mask = np.zeros((HEIGHT, WIDTH), np.uint8)
         for disturb in (flag, monitor, insects):
             disturb(mask, rng, i + offset)
-        y, direction = walker(i // 100 + offset)
-        along = (i % 100 - 20) / 70
+        y, direction = walker(i // 80 + offset)
+        along = (i % 80 - 10) / 70
         centre = None
         if 0 <= along <= 1:
             x = WIDTH * (along if direction > 0 else 1 - along)
@@ -111,7 +111,7 @@ def follow(folder, n, seed, offset=0):
 def before(tmp_path_factory):
     """Give the objects of a film of a minute, and the first ten tracks of each disturbance."""
     folder = tmp_path_factory.mktemp("films") / "before"
-    _, kinds = follow(folder, 660, seed=1)
+    _, kinds = follow(folder, 500, seed=1)
     return folder / "objects.csv", {
         name: sorted(tracks)[:10] for name, tracks in kinds.items() if name != "walker"
     }
@@ -122,7 +122,7 @@ def test_ten_examples_drop_what_comes_later_and_no_walker(before, tmp_path):
     chosen = [track for each in false.values() for track in each]
     assert len(chosen) == 30
     write_feedback(tmp_path / "f.json", examples_of("a.mp4", objects, (WIDTH, HEIGHT), chosen))
-    after, kinds = follow(tmp_path / "after", 2100, seed=2, offset=5000)
+    after, kinds = follow(tmp_path / "after", 1600, seed=2, offset=5000)
     feedback = Feedback(read_feedback(tmp_path / "f.json"), (WIDTH, HEIGHT), "f.json")
     kept = drop_alike(tmp_path / "after", after, feedback, AREA, ObjectOptions(), [], 600.0)
     numbers, walkers = {track.track for track in kept.tracks}, kinds.pop("walker")

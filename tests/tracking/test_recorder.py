@@ -89,9 +89,9 @@ def test_regions_and_lines_have_a_table(tmp_path):
 
 
 def test_tracks_that_are_over_are_not_kept_open(tmp_path):
-    visits = [frame for _ in range(15) for frame in [*walk(10), *([[]] * 60)]]
+    visits = [frame for _ in range(8) for frame in [*walk(10), *([[]] * 60)]]
     found = record(tmp_path, visits)
-    assert len(found.tracks) == len(found.events) == 15
+    assert len(found.tracks) == len(found.events) == 8
 
 
 def test_the_last_to_leave_a_region_has_left_it_where_the_film_goes_on(tmp_path):

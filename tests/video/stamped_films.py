@@ -19,8 +19,15 @@ N = 130
 def encode(path, codec="libx264", *, options=None, stamps=None):
     """Encode N frames, with so many B-frames and key frames as options say."""
     frames = make_scene(N, 48, 64)
+    quick = {
+        "libx264": {"preset": "veryfast"},
+        "libx265": {"preset": "ultrafast"},
+        "libvpx": {"deadline": "realtime", "cpu-used": "8"},
+    }
     with av.open(str(path), "w") as container:
-        stream = container.add_stream(codec, rate=25, options=options or {})
+        stream = container.add_stream(
+            codec, rate=25, options={**quick.get(codec, {}), **(options or {})}
+        )
         stream.height, stream.width = frames.shape[1:3]
         stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
         stream.codec_context.time_base = base = Fraction(1, 25 if stamps is None else 1000)
@@ -48,7 +55,7 @@ FILMS = {
     "intra refresh": ("a.mkv", "libx264", {"g": "25", "x264-params": "intra-refresh=1"}, None),
     "MPEG-4": ("a.mp4", "mpeg4", {"g": "12", "bf": "2"}, None),
     "MPEG-2 stream": ("a.ts", "mpeg2video", {"g": "15", "bf": "2"}, None),
-    "H.265": ("a.mp4", "libx265", {"x265-params": "keyint=20:log-level=none"}, None),
+    "H.265": ("a.mp4", "libx265", {"x265-params": "keyint=20:log-level=none:bframes=3"}, None),
     "every frame": ("a.mkv", "mjpeg", {}, None),
     "one key frame": ("a.mp4", "libx264", {"g": "1000"}, None),
 }

@@ -52,7 +52,7 @@ def test_deep_planes_keep_their_bits():
     np.testing.assert_array_equal(decode_image(data), deep)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(KINDS)), st.data())
 def test_any_damage_is_an_error_or_a_picture_and_never_a_line(name, data):
     damaged = bytearray(KINDS[name])
