@@ -139,7 +139,7 @@ def test_noise_is_measured_on_some_of_the_inliers_all_different(inliers):
 
 class TestThreshold:
     def threshold_of(self, noise, tmp_path, scene, save, options, **changes):
-        path = save(scene(noise=noise, color=False), f"{noise}.npy")
+        path = save(scene(24, visit=16, noise=noise, color=False), f"{noise}.npy")
         chosen = options(outputs={"model"}, model="paper", **changes)
         return run(path, tmp_path / f"out{noise}", chosen).manifest["threshold"]
 
