@@ -193,7 +193,8 @@ def find_events(
     table = with_cutoff(table, cutoff=cutoff, quantile=quantile)
     runs = _merge(runs_of(outlier_frames(table)), table.times, chosen.merge_gap)
     runs = [(first, stop) for first, stop in runs if stop - first >= min_length]
-    events = [_event(table, number, *run) for number, run in enumerate(runs, start=1)]
+    flags = table.flags
+    events = [_event(table, flags, number, *run) for number, run in enumerate(runs, start=1)]
     if top is None or top >= len(events):
         return events
     highest = sorted(events, key=lambda event: (-event.peak_score, event.number))[:top]
@@ -243,10 +244,10 @@ def _merge(
     return merged
 
 
-def _event(table: ErrorTable, number: int, first: int, stop: int) -> Event:
+def _event(table: ErrorTable, flags: list[str], number: int, first: int, stop: int) -> Event:
     highest = table.highest
     peak = first + int(highest[first:stop].argmax())
-    flags = set(table.flags[first:stop]) - {""}
+    kinds = set(flags[first:stop]) - {""}
     return Event(
         number=number,
         first_frame=int(table.frames[first]),
@@ -257,5 +258,5 @@ def _event(table: ErrorTable, number: int, first: int, stop: int) -> Event:
         peak_time_s=float(table.times[peak]),
         peak_score=float(highest[peak]),
         n_frames=stop - first,
-        flag=flags.pop() if len(flags) == 1 else BOTH if flags else "",
+        flag=kinds.pop() if len(kinds) == 1 else BOTH if kinds else "",
     )

@@ -87,10 +87,15 @@ def test_a_clip_shows_its_event_and_what_was_around_it(results, tmp_path):
         assert off.mean() < neighbour.mean()
 
 
+def begun(spans, seconds=0.1):
+    """The beginning of each stretch."""
+    return [Span(span.start_s, span.start_s + seconds, span.events) for span in spans]
+
+
 def test_boxes_are_drawn_on_request(results, tmp_path):
     data = load_run(results / "results")
     spans = plan_spans(data.events(), ClipOptions(before=0, after=0, merge=1))
-    (name,) = write_clips(data, tmp_path, spans, painter=drawn_on(data, "boxes"))
+    (name,) = write_clips(data, tmp_path, begun(spans), painter=drawn_on(data, "boxes"))
     first = read_video(tmp_path / name)[0]
     assert first.shape == (360, 480, 3)
 
@@ -100,6 +105,7 @@ def test_masks_are_a_tint_where_the_object_is(results, tmp_path):
     numbers, masks = data.masks()
     marked = dict(zip(numbers, masks, strict=True))
     spans = plan_spans(data.events(), ClipOptions(before=0.2, after=0.2, merge=1))
+    spans = begun(spans, seconds=0.5)
     (name,) = write_clips(data, tmp_path, spans, painter=drawn_on(data, "mask"))
     (row,) = csv.DictReader((tmp_path / "clips.csv").read_text().splitlines())
     film, begin = read_video(results / "film.mp4"), round(float(row["start_s"]) * 25)
@@ -114,7 +120,7 @@ def test_masks_are_a_tint_where_the_object_is(results, tmp_path):
 def test_side_by_side_the_mask_is_on_the_right(results, tmp_path):
     data = load_run(results / "results")
     spans = plan_spans(data.events(), ClipOptions(before=0, after=0, merge=1))
-    (name,) = write_clips(data, tmp_path, spans, painter=drawn_on(data, "side-by-side"))
+    (name,) = write_clips(data, tmp_path, begun(spans), painter=drawn_on(data, "side-by-side"))
     first = read_video(tmp_path / name)[0]
     assert first.shape == (360, 960, 3)
     _, masks = data.masks()
@@ -129,7 +135,7 @@ def test_captions_say_event_and_time(results, tmp_path):
     shown = {}
     for began in (None, "2026-05-01T22:00:00"):
         painter = Painter(data, ClipOptions(caption=True, clock=began))
-        (name,) = write_clips(data, tmp_path, spans, painter=painter)
+        (name,) = write_clips(data, tmp_path, begun(spans), painter=painter)
         frame = read_video(tmp_path / name)[0]
         assert frame.shape == (360, 480, 3)
         plate = frame[330:]

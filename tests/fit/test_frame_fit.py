@@ -24,7 +24,8 @@ from bgsub.video.images import read_image, write_image
 def test_run_with_any_method(name, scene, save, options, tmp_path, manifest_of):
     frames = scene(12, visit=9)
     path, out = save(frames), tmp_path / "out"
-    chosen = {"outputs": {"errors", "model", "background"}, "format": "png"}
+    outputs = {"errors", "model", "background"}
+    chosen = {"outputs": outputs, "format": "png", "model": "paper"}
     run(path, out, options(method=name, k=2, **chosen))
     manifest = manifest_of(out)
     assert manifest["options"]["method"] == name
@@ -47,8 +48,8 @@ def test_pixel_methods_respect_the_mask(scene, save, options, tmp_path):
     mask[:7] = 0
     write_image(tmp_path / "mask.png", mask)
     out = tmp_path / "out"
-    chosen = options(method="pcp", outputs={"model"}, mask_image=str(tmp_path / "mask.png"))
-    run(save(scene(24, visit=18)), out, chosen)
+    chosen = {"outputs": {"model"}, "model": "paper", "mask_image": str(tmp_path / "mask.png")}
+    run(save(scene(24, visit=18)), out, options(method="pcp", **chosen))
     model = BackgroundModel.load(out / "model.npz")
     inside = model.components[:, : model.layout.pixels][:, mask.ravel() > 0]
     np.testing.assert_allclose(inside @ inside.T, np.eye(2), atol=1e-4)
@@ -71,8 +72,8 @@ class TestAutomaticRank:
     ):
         out = tmp_path / "out"
         with caplog.at_level("INFO", logger="bgsub.fit.frame_fit"):
-            chosen = options(k="auto", method=name, outputs={"errors", "model"})
-            run(save(scene(16, visit=12)), out, chosen)
+            chosen = {"outputs": {"errors", "model"}, "model": "paper"}
+            run(save(scene(16, visit=12)), out, options(k="auto", method=name, **chosen))
         manifest = manifest_of(out)
         choice = manifest["rank_choice"]
         # The scene sways in two dimensions.

@@ -31,13 +31,15 @@ from bgsub.page.films import (
 from bgsub.page.result import read_result
 from bgsub.pipeline.run import run
 from tests.conftest import make_scene, read_video
+from tests.video.conftest import encode as encode_film
 
 NONE = dict.fromkeys(VIEWS)
 
 
-@pytest.fixture
-def film(encode):
-    return open_film(Path(encode(make_scene(), "clip.mp4")))
+@pytest.fixture(scope="module")
+def film(tmp_path_factory):
+    path = tmp_path_factory.mktemp("film") / "clip.mp4"
+    return open_film(Path(encode_film(path, make_scene(), options={"crf": "4"})))
 
 
 class TestOpenFilm:
@@ -253,7 +255,7 @@ def test_pictures_of_arrays_are_those_of_image_files(scene, save, options, tmp_p
     path, outputs = save(scene(12, visit=9)), {"background", "mask", "errors"}
     read = []
     for form in ("zarr", "png"):
-        run(path, tmp_path / form, options(format=form, outputs=outputs))
+        run(path, tmp_path / form, options(format=form, outputs=outputs, model="paper"))
         read.append(read_frame(tmp_path / form, manifest_of(tmp_path / form), 11, None))
     np.testing.assert_array_equal(read[0].background, read[1].background)
     np.testing.assert_array_equal(read[0].mask, read[1].mask)

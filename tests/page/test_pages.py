@@ -232,11 +232,11 @@ class TestOtherResults:
 
 
 def test_a_long_film_with_many_events_makes_a_small_page(reported, tmp_path, reading):
-    """Twice as long and with pictures, it is tested in a browser by tests/browser/test_large.py."""
-    manifest = write_long_results(reported, tmp_path / "r", frames=50_000, events=500)
+    """Four times as long and with pictures, it is in a browser in tests/browser/test_large.py."""
+    manifest = write_long_results(reported, tmp_path / "r", frames=25_000, events=250)
     page = make_page(tmp_path / "r", manifest, tmp_path / "r" / "p.html")
     room_for_pictures = 1_500_000 + 540_000  # of events, and the curve of the foreground
-    assert 2 * len(encode_page(page.html)) <= 5_000_000 - room_for_pictures
+    assert 4 * len(encode_page(page.html)) <= 5_000_000 - room_for_pictures
     read = reading(page.html)
     lines = (tmp_path / "r" / "errors.csv").read_text().splitlines()[1:]
     scores = [float(line.split(",")[4]) for line in lines]

@@ -101,10 +101,10 @@ def test_of_segments_they_are_the_same_sums(save, regions, options, tmp_path, vi
 
 
 def test_alone_they_write_nothing_else(film, options, tmp_path):
-    bgsub.run(film, tmp_path / "r", options(outputs={"heatmap"}, end=20))
+    bgsub.run(film, tmp_path / "r", options(outputs={"heatmap"}, end=9))
     names = sorted(path.name for path in (tmp_path / "r").iterdir() if path.name[0] != ".")
     assert names == ["heatmap.npy", "heatmap.png", "run.json"]
-    bgsub.run(film, tmp_path / "a", options(outputs={"activity"}, end=20))
+    bgsub.run(film, tmp_path / "a", options(outputs={"activity"}, end=9))
     assert [row["region"] for row in rows(tmp_path / "a")] == [""]
 
 

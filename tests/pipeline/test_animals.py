@@ -6,7 +6,7 @@ import pytest
 
 from bgsub.pipeline.run import masks, run
 
-FRAMES = 10
+FRAMES = 8
 
 
 def film(height, width, floor, drifts):

@@ -19,16 +19,17 @@ def model(whole_run):
 
 @pytest.fixture(scope="module")
 def applied(whole_run, model, tmp_path_factory):
-    chosen = make_options(format="mkv", outputs={"background", "mask", "errors", "model"})
+    """Of frames 27 to 42, of which the last ten show the visitor."""
+    outputs = {"background", "mask", "errors", "model"}
+    chosen = make_options(format="mkv", outputs=outputs, start=27, end=42)
     return apply(model, whole_run.path, tmp_path_factory.mktemp("applied") / "out", chosen)
 
 
 class TestSameFootage:
     def test_background_and_masks_are_those_of_the_run(self, whole_run, applied, video):
         for name in ("background.mkv", "mask.mkv"):
-            ours, theirs = (
-                video(folder / name).astype(int) for folder in (applied.out, whole_run.out)
-            )
+            ours = video(applied.out / name).astype(int)
+            theirs = video(whole_run.out / name).astype(int)[26:42]
             assert (ours != theirs).mean() < 1e-3
             if name == "background.mkv":
                 assert np.abs(ours - theirs).max() <= 1
@@ -44,7 +45,7 @@ class TestSameFootage:
     ):
         written = read_csv(applied.out / "errors.csv")
         told = model_errors(model, whole_run.path, options()).table
-        np.testing.assert_allclose(written.errors, told.errors, rtol=1e-8)
+        np.testing.assert_allclose(written.errors, told.errors[26:42], rtol=1e-8)
         fitted = fit_errors(whole_run.path, whole_run.options).table
         np.testing.assert_allclose(told.errors, fitted.errors, rtol=1e-4)
         np.testing.assert_array_equal(told.outliers, fitted.outliers)

@@ -478,7 +478,7 @@ sys.exit(main())
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_signals_stop_a_real_run_with_one_line_and_leave_nothing(tmp_path, scene, save):
-    path = save(scene(12, visit=9))
+    path = save(scene(6, visit=5))
     numbers = (signal.SIGINT, signal.SIGTERM)
     started = [
         subprocess.Popen(

@@ -58,7 +58,7 @@ class TestMasks:
 
     @pytest.mark.parametrize("case", FOOTAGE)
     def test_bytes_are_those_of_one_thread(self, case, scene, encode, tmp_path, options):
-        clip, chosen = encode(scene(10, visit=6)), FOOTAGE[case]
+        clip, chosen = encode(scene(8, visit=5)), FOOTAGE[case]
         if "ignore" in chosen:
             region = np.zeros((24, 32), np.uint8)
             region[10:20, 10:25] = 255
@@ -81,7 +81,7 @@ def test_a_stream_frame_by_frame_has_the_masks_of_a_file(whole_run, options, sti
     """As `watch` passes them: each frame is a block, in no thread but that of the caller."""
     model = bgsub.BackgroundModel.load(whole_run.out / "model.npz")
     scene = saved_scene(model, options())
-    source = open_source(whole_run.path, exact_color=True, start=25)
+    source = open_source(whole_run.path, exact_color=True, start=31, end=44)
     blocks = list(decoded_blocks(source))
     with Workers(2) as workers:
         together = [frame.mask for frame in Loop(scene, workers, {"mask"}, still).frames(blocks)]

@@ -207,12 +207,11 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def all_of_it(tmp_path_factory):
-    """A film, and a folder with all outputs of it."""
+    """A film, and all outputs of it."""
     folder = tmp_path_factory.mktemp("all")
-    np.save(folder / "clip.npy", make_scene(12, visit=9))
+    np.save(folder / "clip.npy", make_scene(9, visit=6))
     path = str(folder / "clip.npy")
-    run(path, folder / "out", make_options(outputs=OUTPUTS))
-    return path, folder / "out"
+    return path, run(path, folder / "out", make_options(outputs=OUTPUTS))
 
 
 class TestOnly:
@@ -220,7 +219,8 @@ class TestOnly:
     def test_each_alone_does_its_work_and_is_what_it_is_among_others(
         self, output, all_of_it, options, tmp_path
     ):
-        stages, (film, among_others) = set(), all_of_it
+        stages, (film, whole) = set(), all_of_it
+        among_others = whole.out
         chosen = options(outputs={output})
         run(film, tmp_path / "out", chosen, progress=lambda stage, *_: stages.add(stage))
         written = {path.name for path in (tmp_path / "out").iterdir()}
@@ -304,7 +304,8 @@ class TestFormats:
         path = save(scene(12, height=19, width=31, visit=9))
         for format_, shape, padded in (("mp4", (20, 32), True), ("mkv", (19, 31), False)):
             out = tmp_path / format_
-            result = run(path, out, options(format=format_, outputs=VIDEOS))
+            chosen = options(format=format_, outputs=VIDEOS, model="paper")
+            result = run(path, out, chosen)
             assert result.manifest["padded_to_even_size"] is padded
             for name in VIDEOS:
                 assert video(out / f"{name}.{format_}").shape[1:3] == shape
@@ -313,8 +314,9 @@ class TestFormats:
         self, scene, save, options, tmp_path, video
     ):
         path = save(scene(12, visit=9))
-        run(path, tmp_path / "a", options(outputs={"background"}))
-        run(path, tmp_path / "b", options(outputs={"background"}, color="gray"))
+        chosen = {"outputs": {"background"}, "model": "paper"}
+        run(path, tmp_path / "a", options(**chosen))
+        run(path, tmp_path / "b", options(**chosen, color="gray"))
         assert np.ptp(video(tmp_path / "a" / "background.mp4").astype(int), axis=3).max() > 40
         assert np.ptp(video(tmp_path / "b" / "background.mp4").astype(int), axis=3).max() <= 2
 
@@ -336,12 +338,12 @@ class TestFormats:
 
 class TestReproducibility:
     def test_the_manifest_repeats_the_run_with_other_threads_too(
-        self, whole_run, tmp_path, contents
+        self, all_of_it, tmp_path, contents
     ):
-        assert whole_run.options.threads == 2
-        options = RunOptions.from_json(whole_run.result.manifest["options"] | {"threads": 1})
-        run(whole_run.path, tmp_path / "again", options)
-        ours, theirs = contents(tmp_path / "again"), contents(whole_run.out)
+        path, result = all_of_it
+        options = RunOptions.from_json(result.manifest["options"] | {"threads": 2})
+        run(path, tmp_path / "again", options)
+        ours, theirs = contents(tmp_path / "again"), contents(result.out)
         for name in TIMED:
             del ours[name], theirs[name]
         assert ours == theirs
@@ -352,7 +354,8 @@ class TestSelection:
         self, scene, save, options, tmp_path, video
     ):
         path = save(scene(n=60, visit=99))
-        chosen = options(start=11, end=50, every=3, format="mkv", outputs={"errors", "background"})
+        outputs = {"errors", "background"}
+        chosen = options(start=11, end=50, every=3, format="mkv", outputs=outputs, model="paper")
         result = run(path, tmp_path / "out", chosen)
         table = read_csv(tmp_path / "out" / "errors.csv")
         assert table.frames.tolist() == list(range(11, 51, 3))
@@ -567,7 +570,8 @@ class TestBadFrames:
 
     def test_are_replaced_by_the_one_before(self, scene, images, options, tmp_path, video):
         path = images(scene(12, visit=9), broken=(5,))
-        chosen = options(on_bad_frame="repeat", format="mkv", outputs={"background"})
+        chosen = {"on_bad_frame": "repeat", "format": "mkv", "outputs": {"background"}}
+        chosen = options(**chosen, model="paper")
         result = run(path, tmp_path / "out", chosen)
         assert "1 damaged frame replaced by the one before: 5" in result.findings
         shown = video(tmp_path / "out" / "background.mkv")
@@ -598,7 +602,7 @@ class TestDegenerateVideos:
         [
             ((12, 16), {*VIDEOS, "errors"}),
             ((1, 1), OUTPUTS),
-            ((12, 1, 3), {*OUTPUTS} - {"plot", "spectrum"}),
+            ((12, 1, 3), {*OUTPUTS} - {"plot", "spectrum", "preview"}),
         ],
     )
     def test_constant(self, shape, outputs, tmp_path, save, options, video):
@@ -685,11 +689,11 @@ class TestMemory:
         self, scene, save, options, tmp_path, video
     ):
         outputs = {"background", "errors", "mask"}
-        chosen = options(fit_frames=12, format="mkv", threads=2, outputs=outputs)
-        result = run(save(scene(24, visit=18)), tmp_path / "out", chosen)
-        assert result.manifest["fit_frames"] == 12
-        assert len(video(tmp_path / "out" / "background.mkv")) == 24
-        assert set(range(19, 25)) == set(outlier_frames(tmp_path / "out"))
+        chosen = options(fit_frames=9, format="mkv", threads=2, outputs=outputs)
+        result = run(save(scene(16, visit=12)), tmp_path / "out", chosen)
+        assert result.manifest["fit_frames"] == 9
+        assert len(video(tmp_path / "out" / "background.mkv")) == 16
+        assert set(range(13, 17)) == set(outlier_frames(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ def test_shows_the_place_without_its_visitor(scene, save, options, tmp_path, col
 def test_it_is_that_of_the_command(save, options, tmp_path):
     rng = np.random.default_rng(2)
     place = rng.integers(60, 180, (48, 64, 3))
-    frames = np.clip(place + rng.normal(0, 2, (18, 48, 64, 3)), 0, 255).astype(np.uint8)
-    for t in range(18):
+    frames = np.clip(place + rng.normal(0, 2, (12, 48, 64, 3)), 0, 255).astype(np.uint8)
+    for t in range(12):
         frames[t, 8:40, (17 * t) % 50 : (17 * t) % 50 + 9] = rng.integers(0, 255, 3)
     run(frames, tmp_path / "out", options(outputs={"still"}))
     still = read_image(tmp_path / "out" / "background.png").astype(int)
