@@ -95,8 +95,8 @@ def short_film(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("film") / "film.mp4"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=25, options={"crf": "8"})
-        stream.width, stream.height, stream.pix_fmt = 48, 36, "yuv420p"
-        for frame in make_scene(32, 36, 48, visit=10):
+        stream.width, stream.height, stream.pix_fmt = 32, 24, "yuv420p"
+        for frame in make_scene(32, visit=10):
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
         container.mux(stream.encode())
     return path
@@ -112,7 +112,7 @@ def test_the_commands_of_each_reader(
         shutil.copy(short_film, tmp_path / name)
     (polygon,) = re.findall(r"`(\{\"nest\".*\})`", README)
     (tmp_path / "regions.json").write_text(polygon, encoding="utf-8")
-    write_image(tmp_path / "grass.png", np.zeros((36, 48), np.uint8))
+    write_image(tmp_path / "grass.png", np.zeros((24, 32), np.uint8))
     lines = fenced("", reader).splitlines()
     assert len(lines) == 5
     for line in lines:

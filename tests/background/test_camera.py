@@ -45,7 +45,7 @@ def seen_at(wide, right, down):
     return wide[top : top + HEIGHT, left : left + WIDTH].copy()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     right=st.integers(-8, 8),
     down=st.integers(-8, 8),
@@ -105,7 +105,7 @@ def test_a_single_bump_is_no_shaking(wide):
 
 def test_a_camera_that_pans_has_no_place(wide):
     panning = np.concatenate([wide] * 8, axis=1)
-    frames = [panning[ROOM:-ROOM, 25 * i : 25 * i + WIDTH] for i in range(10)]
+    frames = [panning[ROOM:-ROOM, 25 * i : 25 * i + WIDTH] for i in range(8)]
     assert find_registration(np.stack(frames)[:, ::2, ::2]) is None
 
 
@@ -185,11 +185,11 @@ def test_a_camera_that_trembles_by_less_than_a_pixel_is_found(wide):
 
 def test_who_stands_before_two_fifths_of_a_shaking_picture_does_not_hide_that_it_shakes(wide):
     rng = np.random.default_rng(2)
-    shifts = rng.integers(-5, 6, (24, 2))
+    shifts = rng.integers(-5, 6, (16, 2))
     frames = np.stack([seen_at(wide, *shift) for shift in shifts.tolist()])
     body = rng.integers(0, 256, (24, 18, 3), dtype=np.uint8)
     body = cv2.resize(body, (64, HEIGHT), interpolation=cv2.INTER_LINEAR)
-    for frame, x in zip(frames, rng.integers(0, 96, 24).tolist(), strict=True):
+    for frame, x in zip(frames, rng.integers(0, 96, 16).tolist(), strict=True):
         frame[:, x : x + 64] = body
     place = find_registration(frames)
     assert place is not None

@@ -57,12 +57,12 @@ def floor(n):
 
 @pytest.mark.parametrize(
     "there",
-    [slice(8, 20), slice(0, 12), slice(4, 17)],
+    [slice(5, 12), slice(0, 7), slice(2, 10)],
     ids=["came and stays", "left", "comes and goes"],
 )
 def test_what_has_an_outline_is_no_place_however_long_it_lies_there(there):
-    frames = floor(20)
-    empty = frames[0 if there.start else 19].copy()
+    frames = floor(12)
+    empty = frames[0 if there.start else 11].copy()
     frames[there, 40:80, 40:80] = (20, 30, 200)
     (state,) = Background.learn(frames).states
     inside = (slice(44, 76), slice(44, 76))
@@ -88,13 +88,13 @@ def test_what_passes_by_once_is_no_hypothesis():
 
 
 def test_another_look_of_the_whole_scene_for_a_quarter_of_the_film_is_a_state():
-    frames = sample(20)
-    frames[15:] = 250 - frames[15:]
+    frames = sample(12)
+    frames[9:] = 250 - frames[9:]
     background = Background.learn(frames)
-    assert [state.frames for state in background.states] == [15, 5]
-    found = background.of(frames[17])
+    assert [state.frames for state in background.states] == [9, 3]
+    found = background.of(frames[10])
     assert found.plates is background.states[1]
-    assert np.abs(found.first.astype(float) - frames[17]).mean() < 3
+    assert np.abs(found.first.astype(float) - frames[10]).mean() < 3
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])

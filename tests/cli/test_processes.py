@@ -52,7 +52,7 @@ def test_the_killed_fail_alone_and_others_are_as_in_one_process(films, invoke, m
     monkeypatch.setattr(jobs, "MODULE", POISONED)
     Path("bad.avi").write_text("no video")
     given = [*films("a"), "none.npy", *films("poison", "b"), "bad.avi"]
-    arguments = ("--k", 2, "--only", "errors,mask", "--out", "out", "--jobs")
+    arguments = ("--k", 1, "--model", "paper", "--only", "errors,mask", "--out", "out", "--jobs")
     done = invoke("run", *given, *arguments, 2)
     assert (done.exit_code, done.stdout) == (6, ""), done.stderr
     lines = done.stderr.splitlines()

@@ -62,7 +62,7 @@ def test_a_segment_that_fails_is_named_and_the_others_are_kept(invoke, tmp_path)
     for number, frame in enumerate(make_scene(150, 12, 16, color=False), 1):
         write_image(shots / f"f{number:03d}.png", frame)
     (shots / "f060.png").write_bytes((shots / "f060.png").read_bytes()[:90])
-    arguments = ("--segment", 50, "--k", 2, "--only", "errors", "--on-bad-frame", "fail")
+    arguments = ("--segment", 50, "--k", 1, "--only", "errors", "--on-bad-frame", "fail")
     result = invoke("run", shots, *arguments, "--jobs", 2, "--out", tmp_path / "out")
     assert result.exit_code == 3
     assert "frame 60" in result.stderr
