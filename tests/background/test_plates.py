@@ -57,12 +57,12 @@ def floor(n):
 
 @pytest.mark.parametrize(
     "there",
-    [slice(5, 12), slice(0, 7), slice(2, 10)],
+    [slice(8, 20), slice(0, 12), slice(4, 17)],
     ids=["came and stays", "left", "comes and goes"],
 )
 def test_what_has_an_outline_is_no_place_however_long_it_lies_there(there):
-    frames = floor(12)
-    empty = frames[0 if there.start else 11].copy()
+    frames = floor(20)
+    empty = frames[0 if there.start else 19].copy()
     frames[there, 40:80, 40:80] = (20, 30, 200)
     (state,) = Background.learn(frames).states
     inside = (slice(44, 76), slice(44, 76))

@@ -55,7 +55,7 @@ def test_the_estimate_of_a_film_in_segments_is_the_plan_of_its_largest(
     clip, out, chosen = tmp_path / "long.npy", tmp_path / "r", ("--threads", 1, "--segment", 50)
     np.save(clip, scene(100, 20, 30, color=False, visit=100))
     told = json.loads(invoke("info", clip, *chosen, "--json").stdout)["estimate"]
-    done = invoke("run", clip, *chosen, "--model", "paper", "--out", out)
+    done = invoke("run", clip, *chosen, "--out", out)
     assert done.exit_code == 0, done.stderr
     manifest = json.loads((out / "run.json").read_text())
     assert told["segments"] == len(manifest["segments"]) == 2

@@ -92,7 +92,7 @@ def test_nothing_is_learned_of_no_frame():
 
 @pytest.mark.parametrize(("height", "width", "factor"), [(160, 220, 1), (400, 520, 2)])
 def test_learning_keeps_to_what_is_announced(height, width, factor):
-    n, k = 24, 2
+    n, k = 48, 2
     rng = np.random.default_rng(0)
     fitted = FrameWeights(
         np.full(n, 1 / n), rng.normal(size=(n, k)) / n, rng.normal(size=(n, k)), np.ones(n, bool)
