@@ -17,7 +17,7 @@ from hypothesis import settings
 
 from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.pipeline.run import run
-from bgsub.runtime.threads import Workers, available_cores
+from bgsub.runtime.threads import Workers
 from bgsub.video.images import write_image
 from tests.video.conftest import encode as encode_film
 from tests.white_figures import leave_white
@@ -103,11 +103,6 @@ def make_facts(path="/gone/a.avi", **changes):
         | changes.pop("input", {}),
         **changes,
     }
-
-
-def pytest_xdist_auto_num_workers():
-    """Half as many again as cores: some tests wait for servers, pauses and processes."""
-    return available_cores() * 3 // 2
 
 
 def pytest_collection_finish():
