@@ -265,14 +265,37 @@ def start(settings):
     return subprocess.Popen(command, stdout=subprocess.PIPE)
 
 
+def sent_by(path, **more):
+    """Run the process on a file, and read what it sends."""
+    settings = {"address": f"file:{path}", "protocols": "file"}
+    with start(settings | more) as process:
+        found = list(iter(partial(receive, process.stdout), None))
+        assert process.wait(60) == 0
+    assert isinstance(found[-1], End)
+    return found
+
+
 def test_a_stream_is_sent_from_its_header_to_its_end(tmp_path):
     (tmp_path / "film.ts").write_bytes(transport(walk(20, [])))
-    with start({"address": f"file:{tmp_path / 'film.ts'}", "protocols": "file"}) as process:
-        header, *others, end = iter(partial(receive, process.stdout), None)
-        assert process.wait(60) == 0
+    header, *others, end = sent_by(tmp_path / "film.ts")
     assert isinstance(header, Header)
     assert sum(isinstance(each, Seen) for each in others) == 20
     assert end == End("")
+
+
+@pytest.mark.parametrize(
+    ("more", "reason", "is_final"),
+    [
+        ({}, "its data are damaged", False),
+        ({"address": "srt://127.0.0.1:1", "protocols": "srt"}, "ffmpeg -i srt://", True),
+        ({"address": "file:/none.ts"}, "o such file", False),
+    ],
+)
+def test_what_cannot_be_read_is_the_last_message(tmp_path, more, reason, is_final):
+    (tmp_path / "film.ts").write_bytes(b"no film" * 100)
+    (end,) = sent_by(tmp_path / "film.ts", **more)
+    assert reason in end.reason
+    assert end.is_final == is_final
 
 
 @pytest.mark.skipif(os.name == "nt", reason="has no parents")

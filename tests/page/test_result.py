@@ -15,7 +15,7 @@ from bgsub.cli.run import run_command
 from bgsub.errors import InputError
 from bgsub.options import DEFAULT_OUTPUTS, OUTPUTS, RunOptions, SourceOptions
 from bgsub.outliers.errors_table import read_csv
-from bgsub.page.result import command_line, read_result
+from bgsub.page.result import command_line, fact_rows, read_result
 from tests.conftest import make_facts
 
 
@@ -52,6 +52,11 @@ class TestReadResult:
         manifest["frames"]["used"] = 0
         with pytest.raises(InputError, match="used no frame"):
             read_result(folder, manifest)
+
+    @pytest.mark.parametrize(("given", "shown"), [(True, "yes"), (False, "no"), (10**20, None)])
+    def test_whether_the_fit_converged_is_yes_or_no_or_left_out(self, result, given, shown):
+        rows = fact_rows(dict(result.manifest) | {"converged": given})
+        assert dict(rows).get("The fit converged") == shown
 
     def test_what_another_command_wrote_is_refused(self, tmp_path):
         with pytest.raises(InputError, match="written by bgsub compare"):
