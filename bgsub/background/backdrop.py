@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
+from bgsub.background.camera import Motion, moved
 from bgsub.background.scene import Scene, Shown
 from bgsub.robustpca.spaces import Floats, Singles
 from bgsub.video.frames import Bytes
@@ -43,7 +44,7 @@ class Backdrop:
     """The background of frames, given their masks and the scene that these were made with."""
 
     def __init__(self, model: BackgroundModel, local: Scene) -> None:
-        self._layout, self._local = model.layout, local
+        self._layout = model.layout
         self._usual = [model.layout.pack(plate) for plate in local.plates]
         pixels = model.layout.pixels
         self._center, self._components = model.center[:pixels], model.components[:, :pixels]
@@ -77,12 +78,11 @@ class Backdrop:
         and the frame itself where they contradict each other, and where something has come to rest
         (`rested`), which is background from now on.
         """
-        layout, local, hidden = self._layout, self._local, _grown(mask)
+        layout, hidden = self._layout, _grown(mask)
         unlike = hidden if rested is None else _united(hidden, _grown(rested))
         planes, estimated = layout.planes(row), layout.planes(estimate)
-        at_rest = local.background.registration is None
-        colors = self._usual[shown.state] if at_rest else layout.pack(local.background_of(shown))
-        usual = layout.planes(colors)
+        at_rest = layout.planes(self._usual[shown.state])
+        usual = [_lying(plane, shown.motion, mask) for plane in at_rest]
         grid = max(layout.width // _CELL, 1), max(layout.height // _CELL, 1)
         like = np.asarray(_means(unlike, grid) == 0, np.float32)  # cells in which nothing is marked
         lit = _in_light_of(planes, estimated, usual, like)
@@ -112,6 +112,12 @@ def _grown(mask: Bytes) -> Bytes:
 
 def _united(one: cv2.typing.MatLike, other: cv2.typing.MatLike) -> Bytes:
     return np.asarray(cv2.bitwise_or(one, other), dtype=np.uint8)
+
+
+def _lying(plane: Bytes, motion: Motion, frame: Bytes) -> Bytes:
+    """Move a plane, which may be half as large as the frame, to where it lies in it."""
+    down, across = (own / side for own, side in zip(plane.shape, frame.shape, strict=False))
+    return np.asarray(moved(plane, motion.scaled(across, down), back=True), np.uint8)
 
 
 def _means(plane: cv2.typing.MatLike, grid: tuple[int, int]) -> Singles:
