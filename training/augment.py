@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import struct
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.background.plates import LATER_UNIT, SPREAD_UNIT
+from bgsub.background.plates import LATER_UNIT, SPREAD_UNIT, count_colors
 from bgsub.segmenter.network import features
 from training import scenes
 
@@ -22,7 +24,7 @@ Singles = NDArray[np.float32]
 SIDE = 192
 """Pixels of a crop's side."""
 
-VARIATIONS = ("surges", "specks", "patches")
+VARIATIONS = ("surges", "specks", "patches", "clocks")
 """What may be done to a crop and is told of it, so that it can be left out."""
 
 _IMAGES = ("frame", "before", "first", "second")
@@ -176,6 +178,9 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
         crop = _toned(crop, rng) if rng.random() < 0.4 else _patched(crop, rng)
     if rng.random() < 0.12:
         crop = _shaken(crop, rng)
+    if rng.random() < 0.1:
+        examples.used.add("clocks")
+        crop = _stamped(crop, rng)
     crop = _recolored(crop, rng)
     crop = _noisy(crop, rng)
     if rng.random() < 0.12:
@@ -308,6 +313,89 @@ def _furnished(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop
             opacity, colors = laid
             images += open_ * opacity * (colors - images[2])
     return replace(crop, images=images)
+
+
+def _text(rng: np.random.Generator) -> Callable[[float], str]:
+    """Draw how a recorder writes the seconds since a film began."""
+    begin, zone = float(rng.uniform(0, 3e8)), UTC
+    day, clock = (
+        rng.choice(["%Y-%m-%d", "%d/%m/%Y", "%b %d", ""]),
+        rng.choice(["%H:%M:%S", "%M:%S"]),
+    )
+    name = rng.choice(["", "CAM 1", "NORTH", "22C"])
+    rate = float(rng.choice([0, 0, 10, 25, 100]))
+
+    def written(seconds: float) -> str:
+        now = datetime.fromtimestamp(begin + seconds, zone)
+        count = f"{int(seconds * rate) % 100:02d}" if rate else ""
+        return " ".join(one for one in (name, now.strftime(f"{day} {clock}"), count) if one)
+
+    return written
+
+
+def _stamped(crop: Crop, rng: np.random.Generator) -> Crop:
+    """Burn the time into the frames, as recorders do: digits that change are no objects.
+
+    What is learned of the place where they are is what `bgsub.background.plates` makes of a sample
+    of such frames.
+    """
+    written = _text(rng)
+    long = float(np.exp(rng.uniform(np.log(8), np.log(40_000))))
+    times = np.linspace(0, long, int(rng.integers(24, 100)))
+    now = float(rng.uniform(0, long))
+    moments = [now, max(now - 1 / float(rng.choice([1, 5, 25])), 0.0), *times.tolist()]
+    tall, fine = rng.uniform(4, 15), 3  # drawn finer than it is seen
+    font = int(
+        rng.choice([cv2.FONT_HERSHEY_SIMPLEX, cv2.FONT_HERSHEY_PLAIN, cv2.FONT_HERSHEY_DUPLEX])
+    )
+    size = fine * tall / cv2.getTextSize("0", font, 1, 1)[0][1]
+    thick = max(1, round(fine * tall * rng.uniform(0.06, 0.16)))
+    rim = round(fine * rng.uniform(0.3, 1.3)) if rng.random() < 0.5 else 0
+    texts = [written(moment) for moment in moments]
+    wide = max(cv2.getTextSize(text, font, size, thick)[0][0] for text in texts) + 4 * fine
+    shape = min(SIDE, -(-wide // fine)), round(tall + 6)
+    inks, rims = [], []
+    for text in texts:
+        for found, more in ((inks, 0), (rims, 2 * rim)):
+            drawn = np.zeros((fine * shape[1], fine * shape[0]), np.uint8)
+            at = 2 * fine, fine * (shape[1] - 3)
+            cv2.putText(drawn, text, at, font, size, 255, thick + more, cv2.LINE_AA)
+            found.append(cv2.resize(drawn, shape, interpolation=cv2.INTER_AREA) / 255)
+    ink, box = np.stack(inks)[..., None], np.stack(rims)[..., None] * bool(rim)
+    if not rim and rng.random() < 0.4:
+        box = np.full_like(ink, rng.uniform(0.4, 1))
+    light = rng.uniform(200, 255, 3) if rng.random() < 0.5 else np.full(3, rng.uniform(200, 255))
+    dark = np.full(3, rng.uniform(0, 40))
+    colors = (light, dark) if rng.random() < 0.8 else (dark, light)
+    top = int(rng.choice([rng.integers(6), SIDE - shape[1] - rng.integers(6)]))
+    top = int(rng.integers(SIDE - shape[1])) if rng.random() < 0.3 else top
+    left = int(rng.integers(SIDE - shape[0] + 1))
+    part = np.s_[top : top + shape[1], left : left + shape[0]]
+
+    def stamped(pictures: Singles, which: slice) -> Singles:
+        for color, opacity in zip(colors[::-1], (box[which], ink[which]), strict=True):
+            pictures = pictures + opacity * (color - pictures)
+        return pictures.astype(np.float32)
+
+    images, shares, order = crop.images.copy(), crop.shares.copy(), crop.order.copy()
+    noise, activity, truth = crop.noise.copy(), crop.activity.copy(), crop.truth.copy()
+    grain = rng.standard_normal((len(times), *shape[::-1], 3)) * (noise[part] / 9)[..., None]
+    seen = stamped(images[2][part] + grain, np.s_[2:])
+    seen += rng.standard_normal(seen.shape) * rng.uniform(0, 2)  # of the codec
+    sample = np.clip(np.rint(seen), 0, 255).astype(np.uint8).transpose(0, 3, 1, 2)
+    plates = count_colors(np.ascontiguousarray(sample), times / long)
+    images[:2, *part] = stamped(images[:2, *part], np.s_[:2])
+    where = np.maximum(box, ink).max(axis=0)[..., 0] > 0.02
+    images[2:, *part] = np.where(where[..., None], plates.colors, images[2:, *part])
+    shares[:, *part] = np.where(where, plates.shares / np.float32(255), shares[:, *part])
+    if order.any():
+        order[:, *part] = np.where(where, plates.order.astype(np.float32) - 128, order[:, *part])
+    noise[part] = np.where(where, plates.noise, noise[part])
+    activity[part] = np.where(where, plates.activity, activity[part])
+    over = np.maximum(box, ink)[0, ..., 0] > 0.3
+    hidden = over & (truth[part] == scenes.OBJECT)
+    truth[part] = np.where(hidden, scenes.UNSCORED, np.where(over, scenes.BACKGROUND, truth[part]))
+    return Crop(images, shares, noise, activity, order, truth)
 
 
 def _stilled(crop: Crop, rng: np.random.Generator) -> Crop:

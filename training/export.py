@@ -38,6 +38,34 @@ def export(weights: Path, out: Path) -> None:
     onnx.save(model, str(out))
 
 
+def weights_in(path: Path) -> dict[str, torch.Tensor]:
+    """Return the weights of an exported network, whose normalisations are parts of convolutions.
+
+    They hold for a network that is evaluated: in one that trains, batches would be normalised anew.
+    """
+    graph = onnx.load(str(path)).graph
+    exported = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    parts = [
+        [exported[name] for name in one.input[1:]] for one in graph.node if one.op_type == "Conv"
+    ]
+    net, weights = MaskNet().eval(), {}
+    modules = list(net.named_modules())
+    convolutions = [name for name, one in modules if isinstance(one, nn.Conv2d)]
+    norms = {name for name, one in modules if isinstance(one, nn.BatchNorm2d)}
+    # Depthwise convolutions have an offset as well: that of the normalisation that follows each.
+    for name, (kernel, offset) in zip(convolutions, parts, strict=True):
+        weights[f"{name}.weight"] = torch.from_numpy(kernel.copy())
+        *path_, last = name.split(".")
+        after = name if name == "head" else ".".join([*path_, str(int(last) + 1)])
+        weights[f"{after}.bias"] = torch.from_numpy(offset.copy())
+        if after in norms:
+            one = torch.ones(len(offset))
+            weights |= {f"{after}.weight": one, f"{after}.running_mean": 0 * one}
+            weights[f"{after}.running_var"] = one - net.get_submodule(after).eps
+            weights[f"{after}.num_batches_tracked"] = torch.tensor(0)
+    return weights
+
+
 def main() -> None:
     """Export one file."""
     parser = argparse.ArgumentParser(description=__doc__)

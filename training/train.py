@@ -7,6 +7,7 @@ at hand all folds train at once: crops wait in its memory, and each network's st
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import math
 import time
@@ -24,6 +25,7 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from bgsub.segmenter.network import CHANNELS, features
 from training import scenes
 from training.augment import SIDE, VARIATIONS, Examples, augmented, groups_of, mapped
+from training.export import weights_in
 from training.model import MaskNet
 
 ORIGINS = [*scenes.GROUPS, "real", "made", *VARIATIONS]
@@ -191,12 +193,20 @@ class Learner:
         """How much the teacher's answers count beside the truths."""
         if arguments.begin_with and not wide:
             begin = arguments.begin_with
-            fold = name.removeprefix(arguments.out.stem)
-            self.net.load_state_dict(torch.load(begin.with_stem(begin.stem + fold)))
+            begin = begin.with_stem(begin.stem + name.removeprefix(arguments.out.stem))
+            is_exported = begin.suffix == ".onnx"
+            self.net.load_state_dict(weights_in(begin) if is_exported else torch.load(begin))
+            self.net.train(not is_exported)
         self.mean.load_state_dict(self.net.state_dict())
         self.net, self.mean = (
             one.to(device, memory_format=torch.channels_last) for one in (self.net, self.mean)
         )
+        self._before = None
+        """What it began with, which answers the crops that show nothing of what is added."""
+        if arguments.add:
+            self._before = copy.deepcopy(self.net).eval().requires_grad_(False)
+        self._added = tag_of({*arguments.add})
+        self._old = torch.ones(arguments.batch, device=device)
         self.kept: list[dict[str, Tensor]] = []
         """Weights that it began with, if any, and those halfway."""
         if arguments.begin_with and not wide:
@@ -216,7 +226,9 @@ class Learner:
 
     def step(self, rng: np.random.Generator) -> None:
         """Learn from a batch. On a GPU the fourth is recorded, and run again from then on."""
-        self._where.copy_(self.bank.draw(tag_of(self.left_out), len(self._where), rng))
+        where = self.bank.draw(tag_of(self.left_out), len(self._where), rng)
+        self._where.copy_(where)
+        self._old.copy_(torch.from_numpy(self.bank.tags[where.numpy()] & self._added == 0))
         if self._where.device.type != "cuda":
             self._learn()
             return
@@ -245,6 +257,13 @@ class Learner:
                 said = self.teacher.mean(planes).float().sigmoid()
             taught = functional.binary_cross_entropy_with_logits(halves.float(), said)
             loss = loss + self.trust * taught
+        if self._before is not None:
+            with torch.autocast(kind, dtype=torch.bfloat16, enabled=_SHORT, cache_enabled=False):
+                said = self._before(planes).float().sigmoid()
+            kept = functional.binary_cross_entropy_with_logits(
+                halves.float(), said, reduction="none"
+            )
+            loss = loss + (kept.mean((1, 2, 3)) * self._old).mean()
         self.optimizer.zero_grad(set_to_none=False)
         loss.backward()
         nn.utils.clip_grad_norm_(self.net.parameters(), 2.0)
@@ -337,7 +356,12 @@ def main() -> None:
     parser.add_argument("--kept", type=int, default=42000 if gpu else 800, help="crops in memory")
     parser.add_argument("--average", type=float, default=0.998 if gpu else 0.995)
     parser.add_argument("--rate", type=float, default=4e-3)
-    parser.add_argument("--begin-with", type=Path, help="weights; with --folds one file for each")
+    parser.add_argument(
+        "--begin-with", type=Path, help="weights or .onnx; with --folds one for each"
+    )
+    parser.add_argument(
+        "--add", choices=VARIATIONS, nargs="*", default=[], help="all else stays as it began"
+    )
     parser.add_argument("--taught", action="store_true", help="by a wider network beside each")
     parser.add_argument("--every", type=int, default=500)
     arguments = parser.parse_args()

@@ -136,7 +136,7 @@ class Background:
             planes = np.empty((len(members), 3, *frames.shape[1:3]), np.uint8)
             for plane, i in zip(planes, members, strict=True):
                 plane[:] = lit(placed[i].frame, lights[i], back=True).transpose(2, 0, 1)
-            states.append(_plates(planes, members / len(frames)))
+            states.append(count_colors(planes, members / len(frames)))
         return cls(states, registration, shake)
 
     def of(self, frame: Bytes) -> Hypothesis:
@@ -202,7 +202,7 @@ class Background:
         return cls(states, registration_in(arrays), shake)
 
 
-def _plates(sample: Bytes, times: NDArray[np.float64]) -> Plates:
+def count_colors(sample: Bytes, times: NDArray[np.float64]) -> Plates:
     """Count the colours of every pixel among frames, (n, 3, h, w), in one light.
 
     Times are from 0 to 1.
