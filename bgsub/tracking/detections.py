@@ -100,7 +100,7 @@ def with_weak_regions(
 ) -> Bytes:
     """Return a mask with the regions that were too small for it, but those beside larger ones."""
     level = _EVEN if scores.dtype == np.uint8 else score_level
-    raw = (scores >= level).view(np.uint8) * np.uint8(255)
+    raw = (scores >= level).view(np.uint8)
     outlines, _ = _outlines(raw, cv2.RETR_EXTERNAL)
     most, result = 4 * LEAST_SHARE * mask.size, mask
     for outline in outlines[:_MOST_WEAK]:
@@ -167,7 +167,7 @@ def positions(flags: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]
 def _sign(luma: Bytes, background: Bytes, inside: Bytes) -> Sign:
     grey = in_grey(background)
     brighter, darker = (
-        cv2.countNonZero(cv2.bitwise_and(cv2.compare(luma, grey, way), inside))
+        cv2.norm(cv2.compare(luma, grey, way), cv2.NORM_L1, inside)
         for way in (cv2.CMP_GT, cv2.CMP_LT)
     )
     share = brighter / max(brighter + darker, 1)
