@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
-# Columns of a block of frames to be summed, which has four times as many rows as one to be shown.
-_SUM_TILE = 1 << 12
+# Columns of a block of frames to be summed, which has four times as many rows as one to be shown:
+# up to 4096 NumPy would copy what it takes from each row, for as long again.
+_SUM_TILE = 4608
 # Bits behind the point: 255 times the largest weight, 1.86, twice over must fit into 16 bits.
 _FIXED_POINT = 5
 
