@@ -47,7 +47,6 @@ class Backdrop:
         self._local, pixels = local, layout.pixels
         self._grid = max(layout.width // _CELL, 1), max(layout.height // _CELL, 1)
         rows, size = np.arange(self._grid[1], dtype=np.uint16)[:, None], (1, layout.height)
-        # Which row of cells every row of pixels lies in.
         self._rows = np.asarray(cv2.resize(rows, size, interpolation=cv2.INTER_NEAREST), np.int64)
         self._usual = [self._cells(plate) for plate in local.plates]
         self._center, self._components = model.center[:pixels], model.components[:, :pixels]
@@ -107,7 +106,7 @@ class Backdrop:
         return [(plane, _means(plane, self._grid)) for plane in planes]
 
     def _enlarged(self, cases: list[Flags]) -> Bytes:
-        """Bring flags of cells to the size of frames, as 0 and 255: row by row takes a quarter."""
+        """Bring flags of cells to the size of frames, as 0 and 255, row by row."""
         width, wide = self._layout.width, np.concatenate(cases).view(np.uint8) * np.uint8(255)
         wide = np.asarray(cv2.resize(wide, (width, len(wide)), interpolation=cv2.INTER_NEAREST))
         return wide.reshape(len(cases), -1, width).take(self._rows[:, 0], axis=1)

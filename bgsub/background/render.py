@@ -130,10 +130,7 @@ def largest_difference(layout: Layout, row: Bytes, own: Bytes) -> Bytes:
 
 def _chroma_reach(layout: Layout, chroma: list[Bytes], own: list[Bytes]) -> tuple[Bytes, Bytes]:
     """Compute max_c δ_c and −min_c δ_c for every pixel of the frame, in grey levels."""
-    blue, red, high, low, none = (
-        scratch(name, layout.chroma_shape, np.int16)
-        for name in ("blue", "red", "high", "low", "none")
-    )
+    blue, red, high, low, none = scratch("chroma", (5, *layout.chroma_shape), np.int16)
     np.subtract(chroma[0], own[0], out=blue, dtype=np.int16)
     np.subtract(chroma[1], own[1], out=red, dtype=np.int16)
     weights = np.rint(to_bgr_matrix(layout.matrix)[:, 1:3] * (1 << _FIXED_POINT)).astype(np.int16)

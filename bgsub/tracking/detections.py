@@ -166,10 +166,8 @@ def positions(flags: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 def _sign(luma: Bytes, background: Bytes, inside: Bytes) -> Sign:
     grey = in_grey(background)
-    brighter, darker = (
-        cv2.norm(cv2.compare(luma, grey, way), cv2.NORM_L1, inside)
-        for way in (cv2.CMP_GT, cv2.CMP_LT)
-    )
+    brighter = cv2.norm(cv2.compare(luma, grey, cv2.CMP_GT), cv2.NORM_L1, inside)
+    darker = cv2.norm(cv2.compare(luma, grey, cv2.CMP_LT), cv2.NORM_L1, inside)
     share = brighter / max(brighter + darker, 1)
     if share >= _BRIGHTER_FROM:
         return "brighter"
