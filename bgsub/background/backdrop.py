@@ -89,8 +89,7 @@ class Backdrop:
         lit = _in_light_of(planes, estimated, usual, like)
         calm, place, itself = self._enlarged(_compare(planes[0], estimated[0], lit[0], like))
         cv2.copyTo(calm, hidden, place)
-        itself = itself if rested is None else _united(itself, _grown(rested))
-        itself = np.asarray(cv2.subtract(itself, hidden), dtype=np.uint8)
+        itself = np.asarray(cv2.subtract(_united(itself, unlike), hidden), dtype=np.uint8)
         composed = estimate.copy()
         # The frame itself comes last: it is there where one model has learned an object.
         for others, where in ((lit, place), (planes, itself)):
@@ -180,5 +179,5 @@ def _compare(seen: Bytes, estimate: Bytes, lit: Bytes, like: Singles) -> list[Fl
     )
     off, fit_off = _around(like, by_place, by_fit)
     restless = (fit_off < off) & (apart < _WAVES * off)
-    waves = restless & (fit_off < _CONTRADICT)
-    return [~waves, by_fit - by_place > _NEARER, ~restless & (apart > _CONTRADICT)]
+    calm = ~(restless & (fit_off < _CONTRADICT))
+    return [calm, by_fit - by_place > _NEARER, ~restless & (apart > _CONTRADICT)]

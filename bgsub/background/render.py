@@ -122,7 +122,6 @@ def largest_difference(layout: Layout, row: Bytes, own: Bytes) -> Bytes:
     (luma, *chroma), (luma_own, *chroma_own) = layout.planes(row), layout.planes(own)
     highest, lowest = _chroma_reach(layout, chroma, chroma_own)
     more, less = cv2.subtract(luma, luma_own), cv2.subtract(luma_own, luma)
-    # In place: memory of this size that is touched anew costs more than the arithmetic.
     above = cv2.subtract(cv2.add(more, highest, dst=highest), less, dst=highest)
     below = cv2.subtract(cv2.add(less, lowest, dst=lowest), more, dst=lowest)
     return np.asarray(cv2.max(above, below, dst=above), dtype=np.uint8)
@@ -150,9 +149,8 @@ def _chroma_reach(layout: Layout, chroma: list[Bytes], own: list[Bytes]) -> tupl
 
 
 def _double(plane: NDArray[np.int16], layout: Layout, sign: int) -> Bytes:
-    """Round fixed-point numbers of one sign at half the size, and repeat each over 2×2 pixels."""
+    """Round fixed-point numbers of one sign, halves up, and repeat each over 2×2 pixels."""
     unit = sign / (1 << _FIXED_POINT)
-    # Half of a unit more, as what lies between two levels is rounded up.
     levels = cv2.convertScaleAbs(plane, alpha=unit, beta=abs(unit) / 2)
     return doubled(levels.astype(np.uint8, copy=False))[: layout.height, : layout.width]
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
+Part = tuple[slice, slice]  # of a picture: rows and columns
 LayoutKind = Literal["gray", "yuv420", "bgr"]
 Matrix = Literal["bt601", "bt709"]
 
