@@ -16,7 +16,7 @@ import numpy as np
 
 from bgsub.background.camera import Motion, moved
 from bgsub.background.scene import Scene, Shown
-from bgsub.robustpca.spaces import Floats, Singles
+from bgsub.robustpca.spaces import Flags, Floats, Singles
 from bgsub.video.frames import Bytes
 
 if TYPE_CHECKING:
@@ -44,9 +44,12 @@ class Backdrop:
     """The background of frames, given their masks and the scene that these were made with."""
 
     def __init__(self, model: BackgroundModel, local: Scene) -> None:
-        self._layout = model.layout
-        self._usual = [model.layout.pack(plate) for plate in local.plates]
-        pixels = model.layout.pixels
+        layout = self._layout = model.layout
+        pixels = layout.pixels
+        self._grid = max(layout.width // _CELL, 1), max(layout.height // _CELL, 1)
+        rows, size = np.arange(self._grid[1], dtype=np.uint16)[:, None], (1, layout.height)
+        self._rows = np.asarray(cv2.resize(rows, size, interpolation=cv2.INTER_NEAREST), np.int64)
+        self._usual = [self._cells(layout.planes(layout.pack(one))) for one in local.plates]
         self._center, self._components = model.center[:pixels], model.components[:, :pixels]
         self._fitted = None if model.pixel_mask is None else model.pixel_mask.view(np.uint8)
 
@@ -81,24 +84,32 @@ class Backdrop:
         layout, hidden = self._layout, _grown(mask)
         unlike = hidden if rested is None else _united(hidden, _grown(rested))
         planes, estimated = layout.planes(row), layout.planes(estimate)
-        at_rest = layout.planes(self._usual[shown.state])
-        usual = [_lying(plane, shown.motion, mask) for plane in at_rest]
-        grid = max(layout.width // _CELL, 1), max(layout.height // _CELL, 1)
-        like = np.asarray(_means(unlike, grid) == 0, np.float32)  # cells in which nothing is marked
+        usual = self._usual[shown.state]
+        if shown.motion != Motion():
+            usual = self._cells([_lying(plane, shown.motion, mask) for plane, _ in usual])
+        like = np.asarray(_means(unlike, self._grid) == 0, np.float32)  # nothing is marked there
         lit = _in_light_of(planes, estimated, usual, like)
-        waves, nearer, apart = _compare(planes[0], estimated[0], lit[0], like)
-        place = _united(cv2.subtract(hidden, waves), cv2.subtract(nearer, hidden))
-        itself = apart if rested is None else _united(apart, _grown(rested))
-        itself = np.asarray(cv2.subtract(itself, hidden), dtype=np.uint8)
+        calm, place, itself = self._enlarged(_compare(planes[0], estimated[0], lit[0], like))
+        cv2.copyTo(calm, hidden, place)
+        itself = np.asarray(cv2.subtract(_united(itself, unlike), hidden), dtype=np.uint8)
         composed = estimate.copy()
         # The frame itself comes last: it is there where one model has learned an object.
         for others, where in ((lit, place), (planes, itself)):
             wanted = self._among_fitted(where)
+            halved = np.ascontiguousarray(wanted[::2, ::2])  # for colours at half the size
             for plane, other in zip(layout.planes(composed), others, strict=True):
-                whole = plane.shape[:2] == wanted.shape  # planes of colours may be half as large
-                chosen = wanted if whole else np.ascontiguousarray(wanted[::2, ::2])
-                cv2.copyTo(other, chosen, plane)
+                cv2.copyTo(other, wanted if plane.shape[:2] == wanted.shape else halved, plane)
         return composed
+
+    def _cells(self, planes: Sequence[Bytes]) -> list[tuple[Bytes, Singles]]:
+        """Return the planes of a picture, and their means over cells."""
+        return [(plane, _means(plane, self._grid)) for plane in planes]
+
+    def _enlarged(self, cases: list[Flags]) -> Bytes:
+        """Bring flags of cells to the size of frames, as 0 and 255, row by row."""
+        width, wide = self._layout.width, np.concatenate(cases).view(np.uint8) * np.uint8(255)
+        wide = np.asarray(cv2.resize(wide, (width, len(wide)), interpolation=cv2.INTER_NEAREST))
+        return wide.reshape(len(cases), -1, width).take(self._rows[:, 0], axis=1)
 
     def _among_fitted(self, where: Bytes) -> Bytes:
         """Leave pixels that took part in the fit; the others have the frame's own colours."""
@@ -125,19 +136,24 @@ def _means(plane: cv2.typing.MatLike, grid: tuple[int, int]) -> Singles:
     return np.asarray(cv2.resize(plane, grid, interpolation=cv2.INTER_AREA), dtype=np.float32)
 
 
-def _around(values: Singles, like: Singles) -> Singles:
+def _around(like: Singles, *values: Singles) -> list[Singles]:
     """Means over the cells around that are like their background, or over all of them."""
-    if values.ndim > like.ndim:
-        like = like[..., None]
-    known = values * like
-    everywhere = known.mean(axis=(0, 1)) / max(float(like.mean()), _OF_ALL)
-    total = cv2.blur(known, _LIT_FROM) + np.float32(_OF_ALL) * everywhere
-    count = cv2.blur(like, _LIT_FROM).reshape(like.shape) + np.float32(_OF_ALL)
-    return np.asarray(total / count, dtype=np.float32)
+    count = np.asarray(cv2.blur(like, _LIT_FROM), np.float32) + np.float32(_OF_ALL)
+    share, found = max(float(like.mean()), _OF_ALL), []
+    for each in values:
+        own, around = (one if each.ndim == one.ndim else one[..., None] for one in (like, count))
+        known = each * own
+        everywhere = known.sum(axis=(0, 1)) / like.size / share
+        total = cv2.blur(known, _LIT_FROM) + np.float32(_OF_ALL) * everywhere
+        found.append(np.asarray(total / around, dtype=np.float32))
+    return found
 
 
 def _in_light_of(
-    planes: Sequence[Bytes], estimated: Sequence[Bytes], usual: Sequence[Bytes], like: Singles
+    planes: Sequence[Bytes],
+    estimated: Sequence[Bytes],
+    usual: Sequence[tuple[Bytes, Singles]],
+    like: Singles,
 ) -> list[Bytes]:
     """Return the usual colours of a scene in the light of a frame, from the cells that are like it.
 
@@ -145,37 +161,30 @@ def _in_light_of(
     frame alone, what was taken for background in the estimate alone. What is in both is told by
     its edges, which light has none of.
     """
-    grid = like.shape[::-1]
-    found = []
-    for plane, estimate, own in zip(planes, estimated, usual, strict=True):
-        place = _means(own, grid)
-        away, other = _means(plane, grid) - place, _means(estimate, grid) - place
-        light = np.where(np.abs(away) < np.abs(other), away, other)
-        uneven = np.abs(light - _around(light, like)).reshape(*like.shape, -1).max(axis=2)
-        around = _around(light, like * (uneven <= _UNEVEN))
-        smooth = cv2.resize(np.rint(around).astype(np.int16), plane.shape[1::-1])
+    lights, found = [], []
+    for seen, estimate, (_, place) in zip(planes, estimated, usual, strict=True):
+        away, other = (_means(one, like.shape[::-1]) - place for one in (seen, estimate))
+        lights.append(np.where(np.abs(away) < np.abs(other), away, other))
+    for light, around, (own, _) in zip(lights, _around(like, *lights), usual, strict=True):
+        uneven = cv2.absdiff(light, around).reshape(*like.shape, -1).max(axis=2)
+        (even,) = _around(like * (uneven <= _UNEVEN), light)
+        smooth = cv2.resize(np.rint(even).astype(np.int16), own.shape[1::-1])
         found.append(np.asarray(cv2.add(own, smooth, dtype=cv2.CV_8U), dtype=np.uint8))
     return found
 
 
-def _compare(seen: Bytes, estimate: Bytes, lit: Bytes, like: Singles) -> tuple[Bytes, Bytes, Bytes]:
-    """Compare two backgrounds of a frame, in masks of 0 and 255.
+def _compare(seen: Bytes, estimate: Bytes, lit: Bytes, like: Singles) -> list[Flags]:
+    """Compare two backgrounds of a frame, in cells.
 
-    Where the first is right, as the second is wrong by as much around: on water, in the wind. Where
-    the second is nearer to the frame. Where they contradict each other, and one has learned an
-    object.
+    Where the second is right behind objects: not where the first is, as the second is wrong by as
+    much around, on water, in the wind. Where the second is nearer to the frame. Where they
+    contradict each other, and one has learned an object.
     """
     by_fit, by_place, apart = (
         _means(cv2.absdiff(one, other), like.shape[::-1])
         for one, other in ((seen, estimate), (seen, lit), (estimate, lit))
     )
-    off, fit_off = _around(by_place, like), _around(by_fit, like)
+    off, fit_off = _around(like, by_place, by_fit)
     restless = (fit_off < off) & (apart < _WAVES * off)
-    waves = restless & (fit_off < _CONTRADICT)
-    cases = waves, by_fit - by_place > _NEARER, ~restless & (apart > _CONTRADICT)
-    size, way = seen.shape[::-1], cv2.INTER_NEAREST
-    first, second, third = (
-        np.asarray(cv2.resize(np.uint8(255) * one, size, interpolation=way), np.uint8)
-        for one in cases
-    )
-    return first, second, third
+    calm = ~(restless & (fit_off < _CONTRADICT))
+    return [calm, by_fit - by_place > _NEARER, ~restless & (apart > _CONTRADICT)]

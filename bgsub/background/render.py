@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from bgsub.robustpca.spaces import Singles, combined, slices
 from bgsub.runtime.threads import Workers, scratch
-from bgsub.video.frames import Bytes, Layout, to_bgr_matrix
+from bgsub.video.frames import Bytes, Layout, doubled, to_bgr_matrix
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
 
 ForegroundStyle = Literal["abs", "signed", "cutout"]
-# Columns of a block of frames to be summed, which has four times as many rows as one to be shown.
-_SUM_TILE = 1 << 12
+# Columns of a block of frames to be summed, which has four times as many rows as one to be shown:
+# up to 4096 NumPy would copy what it takes from each row, for as long again.
+_SUM_TILE = 4608
 # Bits behind the point: 255 times the largest weight, 1.86, twice over must fit into 16 bits.
 _FIXED_POINT = 5
 
@@ -121,17 +122,14 @@ def largest_difference(layout: Layout, row: Bytes, own: Bytes) -> Bytes:
     (luma, *chroma), (luma_own, *chroma_own) = layout.planes(row), layout.planes(own)
     highest, lowest = _chroma_reach(layout, chroma, chroma_own)
     more, less = cv2.subtract(luma, luma_own), cv2.subtract(luma_own, luma)
-    above = cv2.subtract(cv2.add(more, highest), less)
-    below = cv2.subtract(cv2.add(less, lowest), more)
-    return np.asarray(cv2.max(above, below), dtype=np.uint8)
+    above = cv2.subtract(cv2.add(more, highest, dst=highest), less, dst=highest)
+    below = cv2.subtract(cv2.add(less, lowest, dst=lowest), more, dst=lowest)
+    return np.asarray(cv2.max(above, below, dst=above), dtype=np.uint8)
 
 
 def _chroma_reach(layout: Layout, chroma: list[Bytes], own: list[Bytes]) -> tuple[Bytes, Bytes]:
     """Compute max_c δ_c and −min_c δ_c for every pixel of the frame, in grey levels."""
-    shape = layout.chroma_shape
-    blue, red, high, low, limit = (
-        scratch(name, shape, np.int16) for name in ("blue", "red", "high", "low", "limit")
-    )
+    blue, red, high, low, none = scratch("chroma", (5, *layout.chroma_shape), np.int16)
     np.subtract(chroma[0], own[0], out=blue, dtype=np.int16)
     np.subtract(chroma[1], own[1], out=red, dtype=np.int16)
     weights = np.rint(to_bgr_matrix(layout.matrix)[:, 1:3] * (1 << _FIXED_POINT)).astype(np.int16)
@@ -142,23 +140,19 @@ def _chroma_reach(layout: Layout, chroma: list[Bytes], own: list[Bytes]) -> tupl
     red *= weights[2, 1]
     np.minimum(green, blue, out=low)
     np.maximum(green, blue, out=high)
-    # A limit as an array: NumPy compares with a single number several times more slowly.
-    limit[:] = 0
-    for channel in (red, limit):
+    # None as an array: NumPy compares with a single number several times more slowly.
+    none[:] = 0
+    for channel in (red, none):
         np.minimum(low, channel, out=low)
         np.maximum(high, channel, out=high)
-    limit[:] = 255
-    return _double(high, layout, limit), _double(np.negative(low, out=low), layout, limit)
+    return _double(high, layout, 1), _double(low, layout, -1)
 
 
-def _double(plane: NDArray[np.int16], layout: Layout, limit: NDArray[np.int16]) -> Bytes:
-    """Round a half-size plane of fixed-point numbers and repeat each over 2×2 pixels."""
-    plane += 1 << (_FIXED_POINT - 1)
-    plane >>= _FIXED_POINT
-    pairs = np.minimum(plane, limit, out=plane).view(np.uint16)
-    pairs *= 0x0101  # the same byte twice: many times as quick as repeating columns
-    wide = np.repeat(pairs.view(np.uint8), 2, axis=0)
-    return np.ascontiguousarray(wide[: layout.height, : layout.width])
+def _double(plane: NDArray[np.int16], layout: Layout, sign: int) -> Bytes:
+    """Round fixed-point numbers of one sign, halves up, and repeat each over 2×2 pixels."""
+    unit = sign / (1 << _FIXED_POINT)
+    levels = cv2.convertScaleAbs(plane, alpha=unit, beta=abs(unit) / 2)
+    return doubled(levels.astype(np.uint8, copy=False))[: layout.height, : layout.width]
 
 
 def difference_picture(largest: Bytes, gain: float) -> Bytes:

@@ -18,7 +18,7 @@ from bgsub.background.plates import (
     at_working_size,
     working_size,
 )
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, Part
 
 
 class Shown(NamedTuple):
@@ -51,10 +51,12 @@ class Scene:
         state = next(i for i, one in states if one is found.plates)
         return Shown(state, found.light, found.aligned.motion.scaled(*self._factors))
 
-    def background_of(self, shown: Shown) -> Bytes:
-        """Return the empty scene as a frame would show it, (h, w, 3) BGR."""
-        picture = lit(self.plate(shown.state), shown.light)
-        return np.asarray(moved(picture, shown.motion, back=True), np.uint8)
+    def background_of(self, shown: Shown, part: Part = np.s_[:, :]) -> Bytes:
+        """Return the empty scene as a part of a frame would show it, (h, w, 3) BGR."""
+        plate = self.plate(shown.state)
+        if shown.motion == Motion():
+            return lit(plate[part], shown.light)
+        return np.asarray(moved(lit(plate, shown.light), shown.motion, back=True), np.uint8)[part]
 
     def plate(self, state: int = 0) -> Bytes:
         """Return the empty scene in a state, (h, w, 3): the commonest colours if none is kept."""

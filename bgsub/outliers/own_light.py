@@ -27,7 +27,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import Singles
+from bgsub.robustpca.spaces import Singles, combined
 
 _WORKING_PIXELS = 320 * 240
 _ROUNDS, _SETTLED, _CHOSEN_PIXELS = 5, 0.01, 3000
@@ -94,11 +94,12 @@ class OwnLight:
         inside: NDArray[np.bool_],
         clipped: Singles | None = None,
     ) -> None:
-        self.inside = inside
+        self.inside, self._counts = inside, inside.astype(np.float32)
         self.clipped = np.zeros((2, *inside.shape), np.float32) if clipped is None else clipped
-        flat = self.clipped.reshape(2, -1)
-        self._clipped_places = [(np.flatnonzero(one), one[one > 0.0]) for one in flat]
         self.center = center = np.asarray(center * inside, dtype=np.float32)
+        # What each end of the range clips: where, its centre, and where only a part of it is.
+        ends = [(one, np.flatnonzero(one)) for one in self.clipped.reshape(2, -1)]
+        self._clips = [(at, center.ravel()[at], one[at] < 1.0) for one, at in ends]
         self.shadow = SweepingShadow(center, inside)
         self.components = components = np.asarray(components * inside.ravel(), dtype=np.float32)
         pictures = [center, np.ones_like(center)]
@@ -136,8 +137,8 @@ class OwnLight:
 
     def moved(self, changes: Singles) -> Singles:
         """How far the components move every pixel of m frames, but for gain and offset."""
-        moved = np.abs(changes[:, 4:] @ self._movements)
-        return np.asarray(moved.reshape(-1, *self.center.shape), dtype=np.float32)
+        moved = combined(changes[:, 4:], self._movements)
+        return np.abs(moved, out=moved).reshape(-1, *self.center.shape)
 
     @cached_property
     def _movements(self) -> Singles:
@@ -177,16 +178,15 @@ class OwnLight:
 
     def residual(self, picture: Singles, expected: Singles) -> Singles:
         """x − x_b in the frame's light, 0 outside, (h, w)."""
-        background = np.clip(expected, 0.0, 255.0)
-        left = np.asarray((picture - background) * self.inside, dtype=np.float32)
+        left = np.asarray(picture - np.clip(expected, 0.0, 255.0), dtype=np.float32)
+        left *= self._counts
         flat, light = (each.reshape(-1, self.inside.size) for each in (left, expected))
-        for end, (places, shares) in zip((0.0, 255.0), self._clipped_places, strict=True):
-            there = light[:, places]
+        for end, (places, usual, in_part) in zip((0.0, 255.0), self._clips, strict=True):
+            there, own = light.take(places, axis=1), flat.take(places, axis=1)
             unknown = np.abs(np.float32(end) - np.clip(there, 0.0, 255.0))
             # Of a square that is clipped in part, the light moves the rest of it alone.
-            moved = np.abs(there - self.center.ravel()[places]) * (shares < 1.0)
-            np.maximum(unknown, moved, out=unknown)
-            flat[:, places] -= np.clip(flat[:, places], -unknown, unknown)
+            np.maximum(unknown, np.abs(there - usual) * in_part, out=unknown)
+            flat[:, places] = own - np.clip(own, -unknown, unknown)
         return left
 
 

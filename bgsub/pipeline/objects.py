@@ -78,7 +78,7 @@ class ObjectsOutput(Sink):
             frame.mask,
             picture=frame.seen,
             luma=frame.layout.luma(frame.row),
-            background=self._scene.background_of(frame, frame.result.shown),
+            background=lambda part: self._scene.background_of(frame, frame.result.shown, part),
             scores=frame.scores,
             score_level=self._score_level,
         )

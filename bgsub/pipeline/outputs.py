@@ -329,10 +329,9 @@ def draw_preview(shown: Preview, objects: Sequence[Observation] = ()) -> Bytes:
         tile = draw_objects(picture, objects if index == 0 else (), size=size)
         write_on_plate(tile, caption, (3, 7 + letter_height(tile)), *_WHITE_ON_BLACK)
         tiles.append(tile)
-    grid = np.vstack([np.hstack(tiles[:2]), np.hstack(tiles[2:])])
-    bar = np.full((28, grid.shape[1], 3), 40, dtype=np.uint8)
+    bar = np.full((28, 2 * size[0], 3), 40, dtype=np.uint8)
     if shown.is_outlier:
         bar[:] = (0, 0, 190)
     text = shown.text + "   OUTLIER" * shown.is_outlier
     write_on_plate(bar, text, (5, 23), *_WHITE_ON_BLACK)
-    return np.vstack([bar, grid])
+    return np.vstack([bar, np.hstack(tiles[:2]), np.hstack(tiles[2:])])

@@ -23,7 +23,7 @@ from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import SEGMENTERS, saved_kind
 from bgsub.segmenter.protocol import Flags, FrameView, MaskOptions, Segmenter
-from bgsub.video.frames import Bytes, Layout
+from bgsub.video.frames import Bytes, Layout, Part
 from bgsub.video.source import FrameSource
 
 if TYPE_CHECKING:
@@ -56,13 +56,13 @@ class LearnedScene:
         """Hypotheses of the background; None where masks are made without."""
         return None if self.segmenter is None else self.segmenter.scene
 
-    def background_of(self, frame: FrameView, shown: Shown | None) -> Bytes:
-        """Return what the mask of a frame is cut against, (h, w, 3) BGR or (h, w) grey."""
+    def background_of(self, frame: FrameView, shown: Shown | None, part: Part) -> Bytes:
+        """Return what a part of a mask is cut against, (h, w, 3) BGR or (h, w) grey."""
         if self.local is not None and shown is not None:
-            return self.local.background_of(shown)
+            return self.local.background_of(shown, part)
         if frame.background is None:
             raise RuntimeError("no background was asked for")
-        return frame.layout.to_bgr(frame.background)
+        return frame.layout.to_bgr(frame.background)[part]
 
     def empty_scene(self, pictures: Bytes, empty: Flags, shown: Sequence[Shown]) -> Bytes:
         """Return one picture of the scene without its objects.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.video.frames import Bytes, cut_out, in_grey
+from bgsub.video.frames import Bytes, Part, cut_out, in_grey
 
 # x and y of the upper left corner, width and height, in pixels.
 Box = tuple[float, float, float, float]
@@ -50,16 +50,16 @@ def find_detections(
     max_area: int | None = None,
     picture: Bytes | None = None,
     luma: Bytes | None = None,
-    background: Bytes | None = None,
+    background: Callable[[Part], Bytes] | None = None,
     scores: NDArray[np.uint8] | NDArray[np.uint16] | None = None,
     score_level: int = 1,
 ) -> list[Detection]:
     """Find the 8-connected regions of a mask, in the order in which a reader would meet them.
 
     Of the mask 0 is background and anything else foreground. The `picture` is for colours; `luma`
-    and `background`, BGR or grey, for signs. Scores are probabilities of which 255 is 1; of 16 bits
-    they are multiples of a threshold: `score_level` is one, where the probability is a half. Colour
-    and sign of a large region are those of some of its rows.
+    and a part of the `background`, BGR or grey, for signs. Scores are probabilities of which 255 is
+    1; of 16 bits they are multiples of a threshold: `score_level` is one, where the probability is
+    a half. Colour and sign of a large region are those of some of its rows.
     """
     outlines, tree = _outlines(mask, cv2.RETR_CCOMP)
     outer = [i for i in range(len(outlines)) if tree[0, i, _PARENT] < 0]
@@ -67,7 +67,8 @@ def find_detections(
     if not regions:
         return []
     # Centres are summed from the corner of the box around all: to the last bit the same always.
-    left, top = min(x for x, _, _ in regions), min(y for _, y, _ in regions)
+    left, top, wide, high = map(int, surround((x, y, *i.shape[::-1]) for x, y, i in regions))
+    behind = background and background(np.s_[top : top + high, left : left + wide])
     found = []
     for x, y, inside in reversed(regions):  # from top to bottom
         moments = cv2.moments(inside, binaryImage=True)
@@ -80,8 +81,9 @@ def find_detections(
         part = (slice(y, y + height), slice(x, x + width))
         rows = slice(None, None, max(1, min(area // _ENOUGH, height // _LEAST_ROWS)))
         sign: Sign = ""
-        if luma is not None and background is not None:
-            sign = _sign(luma[part][rows], background[part][rows], inside[rows])
+        if luma is not None and behind is not None:
+            there = behind[y - top :, x - left :][:height, :width]
+            sign = _sign(luma[part][rows], there[rows], inside[rows])
         color: NDArray[np.float64] | tuple[()] = ()
         if picture is not None:
             values = cv2.mean(picture[part][rows], mask=inside[rows])
@@ -100,7 +102,7 @@ def with_weak_regions(
 ) -> Bytes:
     """Return a mask with the regions that were too small for it, but those beside larger ones."""
     level = _EVEN if scores.dtype == np.uint8 else score_level
-    raw = (scores >= level).view(np.uint8) * np.uint8(255)
+    raw = (scores >= level).view(np.uint8)
     outlines, _ = _outlines(raw, cv2.RETR_EXTERNAL)
     most, result = 4 * LEAST_SHARE * mask.size, mask
     for outline in outlines[:_MOST_WEAK]:
@@ -166,10 +168,8 @@ def positions(flags: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 def _sign(luma: Bytes, background: Bytes, inside: Bytes) -> Sign:
     grey = in_grey(background)
-    brighter, darker = (
-        cv2.countNonZero(cv2.bitwise_and(cv2.compare(luma, grey, way), inside))
-        for way in (cv2.CMP_GT, cv2.CMP_LT)
-    )
+    brighter = cv2.norm(cv2.compare(luma, grey, cv2.CMP_GT), cv2.NORM_L1, inside)
+    darker = cv2.norm(cv2.compare(luma, grey, cv2.CMP_LT), cv2.NORM_L1, inside)
     share = brighter / max(brighter + darker, 1)
     if share >= _BRIGHTER_FROM:
         return "brighter"

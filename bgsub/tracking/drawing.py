@@ -34,7 +34,7 @@ def draw_objects(
         size = (enlargement(width, height) * width, enlargement(width, height) * height)
     across, down = size[0] / width, size[1] / height
     way = cv2.INTER_AREA if across < 1 else cv2.INTER_NEAREST
-    canvas = np.array(cv2.resize(in_color(picture), size, interpolation=way), dtype=np.uint8)
+    canvas = in_color(np.asarray(cv2.resize(picture, size, interpolation=way), dtype=np.uint8))
     thick = max(1, round(max(canvas.shape[:2]) / 640))
     for seen in objects:
         left, top, wide, high = seen.box

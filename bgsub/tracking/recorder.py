@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,7 +146,7 @@ class ObjectRecorder:
         *,
         scores: NDArray[np.uint8] | NDArray[np.uint16] | None = None,
         score_level: int = 1,
-        **pictures: Bytes | None,
+        **pictures: Any,
     ) -> list[Detection]:
         """Find the regions of a mask that may be objects, by `find_detections`; in any thread."""
         across, down = self.view.scale

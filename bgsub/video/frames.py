@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
+Part = tuple[slice, slice]  # of a picture: rows and columns
 LayoutKind = Literal["gray", "yuv420", "bgr"]
 Matrix = Literal["bt601", "bt709"]
 
@@ -155,12 +156,7 @@ class Layout:
 
 def doubled(plane: Bytes) -> Bytes:
     """Repeat the pixels of a plane over 2×2 pixels, in a quarter of the time of `cv2.resize`."""
-    rows, columns = plane.shape
-    large = np.empty((2 * rows, 2 * columns), np.uint8)
-    pairs = large.view(np.uint16).reshape(rows, 2, columns)
-    np.multiply(plane, np.uint16(257), out=pairs[:, 0], dtype=np.uint16)  # the byte twice
-    pairs[:, 1] = pairs[:, 0]
-    return large
+    return np.multiply(plane, np.uint16(257), dtype=np.uint16).view(np.uint8).repeat(2, axis=0)
 
 
 @dataclass(frozen=True, eq=False)

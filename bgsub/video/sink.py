@@ -219,7 +219,8 @@ def _h264_frame(pixels: Pixels, planes: tuple[Image, ...]) -> VideoFrame:
     frame = VideoFrame(width + width % 2, height + height % 2, "yuv420p")
     views = _plane_views(frame)
     if pixels == "bgr":
-        even = cv2.copyMakeBorder(luma, 0, height % 2, 0, width % 2, cv2.BORDER_REPLICATE)
+        odd = (0, height % 2, 0, width % 2)
+        even = cv2.copyMakeBorder(luma, *odd, cv2.BORDER_REPLICATE) if any(odd) else luma
         half = (even.shape[1] // 2, even.shape[0] // 2)
         small = cv2.resize(even, half, interpolation=cv2.INTER_AREA)
         converted = np.asarray(cv2.cvtColor(small, cv2.COLOR_BGR2YCrCb), np.uint8)

@@ -34,7 +34,7 @@ def test_the_sign_is_against_the_background(draw, levels, sign):
     luma = np.full(mask.shape, 100, np.uint8)
     luma[20:23, 10:18], luma[23:26, 10:18] = 100 + levels[0], 100 + levels[1]
     for shape in (mask.shape, (*mask.shape, 3)):
-        background = np.full(shape, 100, np.uint8)
+        background = np.full(shape, 100, np.uint8).__getitem__
         (found,) = find_detections(mask, luma=luma, background=background)
         assert found.sign == sign
 
@@ -47,7 +47,7 @@ def test_some_rows_tell_the_colour_and_the_sign_of_a_large_region():
     mask = np.where((rows - 150) ** 2 + (columns - 100) ** 2 < 90**2, 255, 0).astype(np.uint8)
     luma = picture[..., 0]
     for level, sign in ((40, "brighter"), (97, "mixed"), (200, "darker")):
-        background = np.full(luma.shape, level, np.uint8)
+        background = np.full(luma.shape, level, np.uint8).__getitem__
         (found,) = find_detections(mask, picture=picture, luma=luma, background=background)
         assert found.sign == sign
         assert np.allclose(found.color, picture[mask > 0].mean(axis=0), atol=1)
