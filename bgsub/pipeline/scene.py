@@ -119,25 +119,17 @@ def learn_scene(
         progress("model", start + len(rows), total)
     del rows  # a block that was decoded again would stay in memory
 
-    def learn_background() -> tuple[FrameScorer | None, BackgroundModel | None]:
-        scorer = None if scores is None else scores.finish()
-        if learner is None or fit is None:
-            return scorer, None
-        roi, scale = options.source.roi, options.source.scale
-        geometry = {"input_size": list(source.input_size), "roi": roi and list(roi), "scale": scale}
-        facts = {"method": options.method, "k": fit.estimator.n_components}
-        facts |= {"seed": options.seed, "name": source.name}
-        given: dict[str, Any] = {"threshold": options.threshold, "geometry": geometry}
-        return scorer, learner.finish(store, facts=facts, **given)
-
     def learn_masks(model: BackgroundModel | None = None) -> Segmenter | None:
         own = mask_options(options, options.source.scale)
         return None if kind is None else kind.fit(sample, own, model=model, each=workers.map)
 
-    # Beside the background, where masks are learned from a sample and not from it.
-    parts: list[Callable[[], Any]] = [learn_background, *[learn_masks] * (sample is not None)]
-    (scorer, background), *masks = workers.each(lambda part: part(), parts)
-    segmenter = masks[0] if masks else learn_masks(background)
+    parts: list[Callable[[], Any]] = [
+        lambda: scores and scores.finish(),
+        lambda: learner and learner.finish(store, options),
+        lambda: sample and learn_masks(),
+    ]
+    scorer, background, segmenter = workers.each(lambda part: part(), parts)
+    segmenter = segmenter or learn_masks(background)
     give_back()
     if background is not None:
         local = None if segmenter is None else segmenter.scene
