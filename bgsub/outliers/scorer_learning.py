@@ -95,19 +95,14 @@ class ScorerLearner:
             self._add_some(start + first, rows[first : first + BATCH])
 
     def _add_some(self, start: int, rows: Bytes) -> None:
-        layout = self._layout
-
-        def small(row: Bytes) -> Singles:
-            return shrink(row[: layout.pixels].reshape(layout.height, layout.width), self._factor)
-
-        pictures = np.stack(list(self._workers.map(small, rows)))
+        planes = [self._layout.luma(row) for row in rows]
+        pictures = np.stack(self._workers.each(partial(shrink, factor=self._factor), planes))
         if self._first is None:
             self._first = pictures[0].flatten()
         first, last = np.searchsorted(self._chosen, [start, start + len(rows)])
         places = self._chosen[first:last] - start
-        for row in rows[places]:
-            picture = row[: layout.pixels].reshape(layout.height, layout.width)
-            shares = at_ends(picture, self._factor)
+        chosen = [planes[place] for place in places]
+        for shares in self._workers.each(partial(at_ends, factor=self._factor), chosen):
             self._clipped_frames += shares > 0
             self._clipped_shares += shares
         kept = pictures[places]
