@@ -15,7 +15,6 @@ from bgsub.fit.memory import render_rows
 from bgsub.fit.store import FrameStore
 from bgsub.options import RunOptions
 from bgsub.robustpca.spaces import NORMAL_MAD, Singles, column_median, combined, evenly, slices
-from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource
@@ -85,8 +84,7 @@ class BackgroundLearner:
         if threshold is None:
             chosen = choose_threshold(model, samples, scores, self._workers)
             model = replace(model, threshold=chosen)
-        del self._samples, samples
-        give_back()
+        del self._samples
         return model
 
     def _noise(self, center: Singles, components: Singles, scores: NDArray[np.float64]) -> Singles:

@@ -164,8 +164,7 @@ class ScorerLearner:
     def _picture(self, index: int) -> Singles:
         """One of the frames that were kept, 0 where it does not count."""
         unit = np.float32(1.0 if self._factor == 1 else _LEVEL)
-        picture = np.multiply(self._kept[index], unit, dtype=np.float32)
-        return np.asarray(picture * self._inside)
+        return np.asarray(np.multiply(self._kept[index], unit, dtype=np.float32) * self._inside)
 
     def _changes(self, light: OwnLight) -> Singles:
         """Regress the light of the frames that were kept, shape (m, 4 + k)."""
@@ -216,8 +215,7 @@ class ScorerLearner:
             if i in places:
                 place = places[i]
                 return scoring.measure(scorer, [totals[place]], deviations[[place]])
-            picture = self._picture(i)[None]
-            found = scoring.deviate(scorer, picture, changes[[i]], left_out[[i]])
+            found = scoring.deviate(scorer, self._picture(i)[None], changes[[i]], left_out[[i]])
             return scoring.measure(scorer, *found)
 
         values = np.concatenate(list(self._workers.map(one, range(self._chosen.size))))

@@ -193,8 +193,7 @@ class FrameScores:
             self._measure(values, block.rows, coefficients, left_out)
             scores = self._scorer.scores_of(values)
             self._seen.append((block.numbers, block.times, errors, scores))
-            highest = scores.max(axis=1)
-            yield block._replace(coefficients=coefficients, outlier_scores=highest)
+            yield block._replace(coefficients=coefficients, outlier_scores=scores.max(axis=1))
 
     def _measure(self, values: Floats, rows: Bytes, coefficients: Floats, left_out: Floats) -> None:
         """Measure the frames whose values are NaN."""

@@ -160,8 +160,7 @@ def gram_matrix(
     lock = Lock()
     with ThreadPool(None if threads is None else max(1, threads)) as pool:
         # Threads take whole blocks where sums are exact in any order, and else share tiles.
-        is_exact = reader.dtype == np.uint8
-        together, within = (pool.threads, ThreadPool(1)) if is_exact else (1, pool)
+        together, within = (pool.threads, ThreadPool(1)) if reader.dtype == np.uint8 else (1, pool)
 
         def add(block: tuple[slice, bool]) -> bool:
             part, is_apart = block
@@ -187,9 +186,7 @@ def gram_matrix(
     return Gram(sums[0], offset, p, cut_blocks, len(blocks), share)
 
 
-def _add_product(
-    K: Floats, piece: NDArray[np.floating[Any]], lock: Lock, tile: tuple[slice, slice]
-) -> None:
+def _add_product(K: Floats, piece: NDArray[Any], lock: Lock, tile: tuple[slice, slice]) -> None:
     upper, left = tile
     product = piece[upper] @ piece[left].T
     with lock:
