@@ -138,7 +138,7 @@ def choose_threshold(
     for start in range(0, len(rows), step):
         background = reconstruct(model, scores[start : start + step], workers)
         pairs = zip(rows[start : start + step], background, strict=True)
-        for part in workers.map(count, pairs):
+        for part in workers.each(count, pairs):
             counts += part
     sigma = _histogram_quantile(counts, 0.5) / NORMAL_MAD
     tail = _histogram_quantile(counts, _THRESHOLD_QUANTILE)

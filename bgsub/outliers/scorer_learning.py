@@ -156,7 +156,7 @@ class ScorerLearner:
         start = replace(start, noise=np.maximum(noise, np.float32(_LEAST_NOISE)))
         medians = [scoring.chosen_medians(start, one[None]).item() for one in deviations]
         start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))
-        totals = list(self._workers.map(partial(own, start), range(len(deviations))))
+        totals = self._workers.each(partial(own, start), range(len(deviations)))
         sizes = scoring.window_sizes(*self._inside.shape)
         windows = tuple(self._window(deviations, start, *size) for size in sizes)
         return replace(start, windows=windows), totals
@@ -175,7 +175,7 @@ class ScorerLearner:
             pictures = np.stack([self._picture(i) for i in part])
             return light.regress(pictures, coefficients[part.start : part.stop])
 
-        return np.concatenate(list(self._workers.map(some, range(0, len(coefficients), BATCH))))
+        return np.concatenate(self._workers.each(some, range(0, len(coefficients), BATCH)))
 
     def _window(self, deviations: Singles, scorer: FrameScorer, side: int, factor: int) -> Window:
         """Median and spread of the mean of a window at every pixel."""
@@ -218,7 +218,7 @@ class ScorerLearner:
             found = scoring.deviate(scorer, self._picture(i)[None], changes[[i]], left_out[[i]])
             return scoring.measure(scorer, *found)
 
-        values = np.concatenate(list(self._workers.map(one, range(self._chosen.size))))
+        values = np.concatenate(self._workers.each(one, range(self._chosen.size)))
         self.measured = np.full((len(self._fitted.support), values.shape[1]), np.nan)
         self.measured[self._chosen] = values
         errors, highest = values[:, 0], values[:, 1:]

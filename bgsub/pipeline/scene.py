@@ -121,7 +121,7 @@ def learn_scene(
 
     def learn_masks(model: BackgroundModel | None = None) -> Segmenter | None:
         own = mask_options(options, options.source.scale)
-        return None if kind is None else kind.fit(sample, own, model=model, each=workers.map)
+        return None if kind is None else kind.fit(sample, own, model=model, each=workers.each)
 
     parts: list[Callable[[], Any]] = [
         lambda: scores and scores.finish(),
