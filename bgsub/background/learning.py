@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import cv2
 import numpy as np
@@ -14,8 +13,8 @@ from bgsub.background.render import PlaneSums, largest_difference, reconstruct
 from bgsub.fit.frame_fit import FrameFit
 from bgsub.fit.memory import render_rows
 from bgsub.fit.store import FrameStore
+from bgsub.options import RunOptions
 from bgsub.robustpca.spaces import NORMAL_MAD, Singles, column_median, combined, evenly, slices
-from bgsub.runtime.limits import give_back
 from bgsub.runtime.threads import Workers, scratch
 from bgsub.video.frames import Bytes
 from bgsub.video.source import FrameSource
@@ -50,19 +49,16 @@ class BackgroundLearner:
         kept = self._samples[first:last]
         np.take(rows, chosen[first:last] - start, axis=0, out=kept, mode="clip")
 
-    def finish(
-        self,
-        store: FrameStore,
-        *,
-        threshold: float | None,
-        geometry: dict[str, Any],
-        facts: dict[str, Any],
-    ) -> BackgroundModel:
+    def finish(self, store: FrameStore, options: RunOptions) -> BackgroundModel:
         """Make the model of the frames that have passed; the learner is used up.
 
         A threshold of None is chosen from the noise of the residual.
         """
-        fit, source, layout = self._fit, self._source, self._layout
+        fit, source, layout, threshold = self._fit, self._source, self._layout, options.threshold
+        roi, scale = options.source.roi, options.source.scale
+        geometry = {"input_size": list(source.input_size), "roi": roi and list(roi), "scale": scale}
+        facts = {"method": options.method, "k": fit.estimator.n_components}
+        facts |= {"seed": options.seed, "name": source.name}
         center, components = self._sums.result()
         if fit.gram_blocks is None:
             fitted = slice(None) if source.pixel_mask is None else source.pixel_mask.ravel()
@@ -88,8 +84,7 @@ class BackgroundLearner:
         if threshold is None:
             chosen = choose_threshold(model, samples, scores, self._workers)
             model = replace(model, threshold=chosen)
-        del self._samples, samples
-        give_back()
+        del self._samples
         return model
 
     def _noise(self, center: Singles, components: Singles, scores: NDArray[np.float64]) -> Singles:
@@ -143,7 +138,7 @@ def choose_threshold(
     for start in range(0, len(rows), step):
         background = reconstruct(model, scores[start : start + step], workers)
         pairs = zip(rows[start : start + step], background, strict=True)
-        for part in workers.map(count, pairs):
+        for part in workers.each(count, pairs):
             counts += part
     sigma = _histogram_quantile(counts, 0.5) / NORMAL_MAD
     tail = _histogram_quantile(counts, _THRESHOLD_QUANTILE)

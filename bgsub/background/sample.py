@@ -25,17 +25,18 @@ class Sample:
     """A seeded sample of a video: one frame of each of equal stretches.
 
     `rows`, (n,), are its frames by their index in the video. All are at the working size in
-    `small`, (n, h', w', 3), and those at the places `kept`, (m,), at their own size in `full`.
+    `small`, (n, h', w', 3), and those at the places `kept`, (m,), at their own size in `full`: none
+    of them unless a scene is to be `composed`.
     """
 
-    def __init__(self, layout: Layout, frames: int, seed: int) -> None:
+    def __init__(self, layout: Layout, frames: int, seed: int, *, composed: bool = False) -> None:
         self._layout = layout
         height, width = layout.height, layout.width
         self.shape = height, width
         self.rows = sample_rows(frames, MOST_FRAMES, seed)
         count = len(self.rows)
         self.small = np.empty((count, *working_size(height, width), 3), np.uint8)
-        self.kept = evenly(count, min(count, full_frames(height, width)))
+        self.kept = evenly(count, min(count, full_frames(height, width)) if composed else 0)
         self.full: Bytes = np.empty(0, np.uint8)  # until a frame tells whether they are grey
 
     def add(self, start: int, rows: Bytes) -> None:
@@ -53,10 +54,10 @@ class Sample:
             self.full[place] = frame
 
     @classmethod
-    def of(cls, frames: Bytes) -> Sample:
+    def of(cls, frames: Bytes, *, composed: bool = False) -> Sample:
         """Return a sample of frames that are at hand, shape (n, h, w, 3) or (n, h, w)."""
         height, width = frames.shape[1:3]
-        sample = cls(Layout("bgr", height, width), len(frames), 0)
+        sample = cls(Layout("bgr", height, width), len(frames), 0, composed=composed)
         for i, row in enumerate(sample.rows):
             sample.put(i, frames[row])
         return sample

@@ -244,8 +244,7 @@ def _made(folder: Path, session: Session) -> dict[str, bytes]:
     if several and not (folder / MANIFEST).is_file():
         message = f"{folder}: holds several results and no list of them"
         raise InputError(f"{message}; make it with `bgsub report {folder}`")
-    manifest = load_manifest(folder)
-    page = make_page(folder, manifest, folder / PAGE)
+    page = make_page(folder, load_manifest(folder), folder / PAGE)
     for shown in page.views:
         if shown.film is None:
             session.log("warning", f"{shown.view} is not shown: {shown.reason}")

@@ -258,8 +258,7 @@ def clips_command(session: Session, given: str, out: str, **params: Any) -> None
             if own.sheet is not None:
                 _write_sheet(run, spans, own, Path(own.sheet))
             facts = {name: str(getattr(run, name)) for name in _FACTS}
-            record = preamble("clips", own.to_json())
-            results.commit(record | {"of": facts, "clips": len(spans)})
+            results.commit(preamble("clips", own.to_json()) | {"of": facts, "clips": len(spans)})
         if not spans:
             session.log("finding", "no event was found: clips.csv has no rows")
         if not spans and own.reel is not None:

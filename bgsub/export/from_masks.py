@@ -100,16 +100,14 @@ def _of_results(given: str, masks: MaskFiles) -> _Footage | None:
     film = None
     if masks.footage is not None:
         with suppress(BgsubError):  # gone or damaged since: the masks are enough
-            plain = {**options.to_json(), "mask_image": None}
-            film = open_source(masks.footage, **plain)
+            film = open_source(masks.footage, **{**options.to_json(), "mask_image": None})
     view = View((run.width, run.height), run.region, (width, height))
     facts = {**manifest["input"], "path": recorded_path(manifest, manifest["input"]["path"])}
     return _Footage(facts, options.to_json(), view, run.rate, film, run.frame_events())
 
 
 def _of_masks(masks: MaskFiles, rate: Fraction | None) -> _Footage:
-    first = next(iter(masks.pictures.pick([0])))
-    height, width = first.shape[:2]
+    height, width = next(iter(masks.pictures.pick([0]))).shape[:2]
     if rate is None and Path(masks.path).is_file():
         with suppress(BgsubError):
             rate = open_source(masks.path).rate

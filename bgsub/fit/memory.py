@@ -131,7 +131,7 @@ class MemoryNeed:
         # Between two passes no spilled frame is resident.
         between = 0 if storage == "spill" else frames
         stages = [frames + self.decoding()]
-        kept = idle = passing = 0
+        kept = idle = passing = learning = 0
         if self.fit:
             kept = workers * _WORKER + self.threads * _SCRATCH
             # Of a matrix of the fit, which the C library keeps until somebody asks for as much.
@@ -140,7 +140,6 @@ class MemoryNeed:
 
             passing, learning = scorer_bytes(self.pixels, fit_frames, self.k, self.threads)
             stages += [frames + self._fit(fit_frames, workers), frames + kept + idle + passing]
-            stages += [between + kept + learning]
         fits_some = self.borrowed > 0 or fit_frames < self.frames
         if self.pictures or fits_some:
             forming = self.local_sample
@@ -152,8 +151,10 @@ class MemoryNeed:
                 kept += 4 * (self.k + 1) * self.size + 4 * self.pixels
                 forming += min(_NOISE_FRAMES, fit_frames) * self.size
             forming += max(gathered, self._pictures())
-            stages += [frames + kept + idle + forming + passing, between + kept + self.local]
+            stages += [frames + kept + idle + forming + passing]
             stages += [frames + kept + idle + self._writing(storage) + self.kept]
+        # Masks are learned beside the rest.
+        stages += [between + kept + learning + self.local]
         return _PROGRAM + self.threads * _THREAD + self.plot * _PLOT + max(stages)
 
     def _fit(self, fit_frames: int, workers: int) -> int:

@@ -211,6 +211,5 @@ def _cutoff_of(scores: NDArray[np.float64], marked: NDArray[np.bool_]) -> float 
     if np.array_equal(scores > DEFAULT_CUTOFF, marked):
         return DEFAULT_CUTOFF
     # Unless nothing is marked the default lies outside the gap, whose lower end is the best guess.
-    below = np.nextafter(scores.min(), -np.inf)
-    lower = float(scores[~marked].max(initial=below))
+    lower = float(scores[~marked].max(initial=np.nextafter(scores.min(), -np.inf)))
     return lower if np.array_equal(scores > lower, marked) else None

@@ -56,6 +56,12 @@ def shrink(picture: NDArray[Any], factor: int) -> Singles:
     """Shrink a picture by means over squares; a rest at the right and below is left out."""
     height, width = picture.shape[0] // factor, picture.shape[1] // factor
     whole = picture[: height * factor, : width * factor]
+    if factor > 2 and whole.dtype == np.uint8:
+        # Sums of whole numbers are exact in any order, and these take half of OpenCV's time.
+        kind = np.uint16 if factor <= 16 else np.uint32
+        rows = np.add.reduce(whole.reshape(height, factor, -1), axis=1, dtype=kind)
+        total = sum(rows[:, i::factor] for i in range(factor))
+        return np.asarray(total * np.float32(1 / factor**2), np.float32)
     if factor > 1:
         # Averaged in float32: whole grey levels would add the noise of rounding.
         whole = np.asarray(whole, dtype=np.float32)
@@ -75,7 +81,7 @@ def shrink_inside(inside: NDArray[np.bool_] | None, shape: tuple[int, int]) -> N
 def at_ends(picture: NDArray[np.uint8], factor: int) -> Singles:
     """Share of the squares of a picture that lies at the lower and the upper end of the range."""
     marks = picture <= _AT_END, picture >= 255 - _AT_END
-    return np.stack([shrink(one.astype(np.uint8), factor) for one in marks])
+    return np.stack([shrink(one.view(np.uint8), factor) for one in marks])
 
 
 class OwnLight:

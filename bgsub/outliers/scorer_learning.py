@@ -95,19 +95,14 @@ class ScorerLearner:
             self._add_some(start + first, rows[first : first + BATCH])
 
     def _add_some(self, start: int, rows: Bytes) -> None:
-        layout = self._layout
-
-        def small(row: Bytes) -> Singles:
-            return shrink(row[: layout.pixels].reshape(layout.height, layout.width), self._factor)
-
-        pictures = np.stack(list(self._workers.map(small, rows)))
+        planes = [self._layout.luma(row) for row in rows]
+        pictures = np.stack(self._workers.each(partial(shrink, factor=self._factor), planes))
         if self._first is None:
             self._first = pictures[0].flatten()
         first, last = np.searchsorted(self._chosen, [start, start + len(rows)])
         places = self._chosen[first:last] - start
-        for row in rows[places]:
-            picture = row[: layout.pixels].reshape(layout.height, layout.width)
-            shares = at_ends(picture, self._factor)
+        chosen = [planes[place] for place in places]
+        for shares in self._workers.each(partial(at_ends, factor=self._factor), chosen):
             self._clipped_frames += shares > 0
             self._clipped_shares += shares
         kept = pictures[places]
@@ -161,7 +156,7 @@ class ScorerLearner:
         start = replace(start, noise=np.maximum(noise, np.float32(_LEAST_NOISE)))
         medians = [scoring.chosen_medians(start, one[None]).item() for one in deviations]
         start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))
-        totals = list(self._workers.map(partial(own, start), range(len(deviations))))
+        totals = self._workers.each(partial(own, start), range(len(deviations)))
         sizes = scoring.window_sizes(*self._inside.shape)
         windows = tuple(self._window(deviations, start, *size) for size in sizes)
         return replace(start, windows=windows), totals
@@ -169,8 +164,7 @@ class ScorerLearner:
     def _picture(self, index: int) -> Singles:
         """One of the frames that were kept, 0 where it does not count."""
         unit = np.float32(1.0 if self._factor == 1 else _LEVEL)
-        picture = np.multiply(self._kept[index], unit, dtype=np.float32)
-        return np.asarray(picture * self._inside)
+        return np.asarray(np.multiply(self._kept[index], unit, dtype=np.float32) * self._inside)
 
     def _changes(self, light: OwnLight) -> Singles:
         """Regress the light of the frames that were kept, shape (m, 4 + k)."""
@@ -181,7 +175,7 @@ class ScorerLearner:
             pictures = np.stack([self._picture(i) for i in part])
             return light.regress(pictures, coefficients[part.start : part.stop])
 
-        return np.concatenate(list(self._workers.map(some, range(0, len(coefficients), BATCH))))
+        return np.concatenate(self._workers.each(some, range(0, len(coefficients), BATCH)))
 
     def _window(self, deviations: Singles, scorer: FrameScorer, side: int, factor: int) -> Window:
         """Median and spread of the mean of a window at every pixel."""
@@ -221,11 +215,10 @@ class ScorerLearner:
             if i in places:
                 place = places[i]
                 return scoring.measure(scorer, [totals[place]], deviations[[place]])
-            picture = self._picture(i)[None]
-            found = scoring.deviate(scorer, picture, changes[[i]], left_out[[i]])
+            found = scoring.deviate(scorer, self._picture(i)[None], changes[[i]], left_out[[i]])
             return scoring.measure(scorer, *found)
 
-        values = np.concatenate(list(self._workers.map(one, range(self._chosen.size))))
+        values = np.concatenate(self._workers.each(one, range(self._chosen.size)))
         self.measured = np.full((len(self._fitted.support), values.shape[1]), np.nan)
         self.measured[self._chosen] = values
         errors, highest = values[:, 0], values[:, 1:]

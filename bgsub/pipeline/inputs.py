@@ -206,7 +206,7 @@ def memory_need(
     if samples:
         tall, wide = working_size(layout.height, layout.width)
         small = tall * wide * min(frames + borrowed, MOST_FRAMES)
-        sample = 3 * small + 3 * pixels * at_full_size
+        sample = 3 * small + 3 * pixels * at_full_size * fit
         learning = sample + _LEARNING * small
         kept += threads * (_NETWORK + _ANSWER * pixels)
         if options.outputs & {"background", "foreground", "preview"}:

@@ -187,8 +187,7 @@ def masks(
         with _learned(source, footage, options, workers) as learned:
             loop = Loop(learned.scene, workers, {"mask"}, options.still_objects)
             for frame in loop.frames(learned.blocks):
-                own = Frame(frame.number, frame.time_s, frame.row.copy(), frame.layout)
-                yield own, frame.mask
+                yield Frame(frame.number, frame.time_s, frame.row.copy(), frame.layout), frame.mask
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,9 @@ Frames are scored against it, from the fit or by projection on a model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,30 +112,28 @@ def learn_scene(
             learner = BackgroundLearner(fit, source, workers)
     kind = SEGMENTERS[options.mask_model] if needs_masks(options) else None
     if kind is not None and not kind.needs_background:
-        sample = Sample(layout, total, options.seed)
-    learners = [one for one in (learner, sample, scores) if one is not None]
+        sample = Sample(layout, total, options.seed, composed=fit is not None)
+    learners = [one for one in (scores, sample, learner) if one is not None]
     for start, rows in store.fit_blocks():
-        for one in learners:
-            one.add(start, rows)
+        workers.each(methodcaller("add", start, rows), learners)
         progress("model", start + len(rows), total)
     del rows  # a block that was decoded again would stay in memory
-    scorer = None if scores is None else scores.finish()
-    background = segmenter = None
-    if learner is not None and fit is not None:
-        roi, scale = options.source.roi, options.source.scale
-        geometry = {"input_size": list(source.input_size), "roi": roi and list(roi), "scale": scale}
-        facts = {"method": options.method, "k": fit.estimator.n_components}
-        facts |= {"seed": options.seed, "name": source.name}
-        threshold = options.threshold
-        background = learner.finish(store, threshold=threshold, geometry=geometry, facts=facts)
-        background = replace(background, scorer=scorer)
-    if kind is not None:
-        segmenter = kind.fit(
-            sample, mask_options(options, options.source.scale), model=background, each=workers.map
-        )
-        give_back()
-        if background is not None:
-            background = replace(background, local=segmenter.scene)
+
+    def learn_masks(model: BackgroundModel | None = None) -> Segmenter | None:
+        own = mask_options(options, options.source.scale)
+        return None if kind is None else kind.fit(sample, own, model=model, each=workers.each)
+
+    parts: list[Callable[[], Any]] = [
+        lambda: scores and scores.finish(),
+        lambda: learner and learner.finish(store, options),
+        lambda: sample and learn_masks(),
+    ]
+    scorer, background, segmenter = workers.each(lambda part: part(), parts)
+    segmenter = segmenter or learn_masks(background)
+    give_back()
+    if background is not None:
+        local = None if segmenter is None else segmenter.scene
+        background = replace(background, scorer=scorer, local=local)
     measured = None if scores is None else scores.measured
     return LearnedScene(layout, inside, background, segmenter, scorer, measured)
 
@@ -194,8 +193,7 @@ class FrameScores:
             self._measure(values, block.rows, coefficients, left_out)
             scores = self._scorer.scores_of(values)
             self._seen.append((block.numbers, block.times, errors, scores))
-            highest = scores.max(axis=1)
-            yield block._replace(coefficients=coefficients, outlier_scores=highest)
+            yield block._replace(coefficients=coefficients, outlier_scores=scores.max(axis=1))
 
     def _measure(self, values: Floats, rows: Bytes, coefficients: Floats, left_out: Floats) -> None:
         """Measure the frames whose values are NaN."""

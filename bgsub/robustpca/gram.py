@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations_with_replacement, pairwise
+from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -139,8 +140,8 @@ def gram_matrix(
     columns done and p after each block; the share of K of the stretches of columns `apart`, in
     order, is summed too, at no cost. ValueError for NaN or infinite entries.
 
-    n²p/2 multiplications. Memory: 8n² bytes (twice that with a share), about 5·2²¹ for a block, and
-    a tile's product for every thread.
+    n²p/2 multiplications. Memory: 8n² bytes (twice that with a share), and for every thread about
+    5·2²¹ for a block, and a tile's product.
     """
     reader = as_columns(X)
     n, p = reader.shape
@@ -156,15 +157,25 @@ def gram_matrix(
         for index, (first, last) in enumerate(pairwise(edges))
         for start in range(first, last, step)
     ]
+    lock = Lock()
     with ThreadPool(None if threads is None else max(1, threads)) as pool:
-        for part, is_apart in blocks:
-            block = reader.columns(part.start, part.stop)
-            pieces = _centred(block, offset[part], part.start, pool)
-            cut_blocks += len(pieces) > 1
+        # Threads take whole blocks where sums are exact in any order, and else share tiles.
+        together, within = (pool.threads, ThreadPool(1)) if reader.dtype == np.uint8 else (1, pool)
+
+        def add(block: tuple[slice, bool]) -> bool:
+            part, is_apart = block
+            values = reader.columns(part.start, part.stop)
+            pieces = _centred(values, offset[part], part.start, within)
             for piece in pieces:
-                pool.map(partial(_add_product, sums[is_apart], piece), tiles)
-            if progress is not None:
-                progress(part.stop, p)
+                within.map(partial(_add_product, sums[is_apart], piece, lock), tiles)
+            return len(pieces) > 1
+
+        for first in range(0, len(blocks), together):
+            some = blocks[first : first + together]
+            cut_blocks += sum(pool.map(add, some))
+            for part, _ in some:
+                if progress is not None:
+                    progress(part.stop, p)
     for total in sums:
         for upper, left in tiles:
             if upper != left:
@@ -175,9 +186,11 @@ def gram_matrix(
     return Gram(sums[0], offset, p, cut_blocks, len(blocks), share)
 
 
-def _add_product(K: Floats, piece: NDArray[np.floating[Any]], tile: tuple[slice, slice]) -> None:
+def _add_product(K: Floats, piece: NDArray[Any], lock: Lock, tile: tuple[slice, slice]) -> None:
     upper, left = tile
-    K[upper, left] += piece[upper] @ piece[left].T
+    product = piece[upper] @ piece[left].T
+    with lock:
+        K[upper, left] += product
 
 
 def _centred(

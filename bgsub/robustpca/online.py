@@ -183,8 +183,7 @@ class SlidingGram:
     @property
     def _order(self) -> NDArray[np.int64]:
         """Places of the rows in order of time."""
-        capacity = len(self._rows)
-        return (self._next - self._count + np.arange(self._count)) % capacity
+        return (self._next - self._count + np.arange(self._count)) % len(self._rows)
 
     def columns(self, start: int, stop: int) -> NDArray[Any]:
         """Copy the columns start to stop (exclusive) of the rows, oldest first."""

@@ -162,8 +162,7 @@ class TRPCA(AffineEstimator):
     def _fit_space(self, space: Space) -> list[Fit]:
         starts = np.stack(self._starts(space))
         t = support_size(space.n_samples, self.support_fraction)
-        descents = descend(space, starts, t, tol=self.tol, max_iter=self.max_iter)
-        return self._finish(space, descents)
+        return self._finish(space, descend(space, starts, t, tol=self.tol, max_iter=self.max_iter))
 
     def _starts(self, space: Space) -> list[Floats]:
         """X₀U of the components to start from, each of shape (n, k)."""

@@ -270,6 +270,9 @@ class Workers(AbstractContextManager["Workers"]):
         while waiting:
             yield waiting.popleft().result()
 
-    def each(self, function: Callable[[Item], object], items: Iterable[Item]) -> None:
-        """Call a function on every item and wait for all; this thread works too."""
-        _share(self._pool, self.threads - 1, function, list(items))
+    def each(self, function: Callable[[Item], Value], items: Iterable[Item]) -> list[Value]:
+        """Return the values of a function for all items, in order; this thread works too.
+
+        One thread is never taken: the function may hand items of its own to these threads.
+        """
+        return _share(self._pool, self.threads - 1, function, list(items))

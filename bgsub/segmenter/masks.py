@@ -58,13 +58,13 @@ class MaskModel(Segmenter):
     ) -> Self:
         """Learn the background of a video from a sample of its frames.
 
-        The empty scene at their size is composed where frames are fitted; masks need none.
+        The empty scene at their size is composed where the sample keeps some; masks need none.
         """
         if sample is not None:
             found = cls(Scene(Background.learn(sample.small, each), [], sample.shape), options)
-            if model is not None:
+            if sample.kept.size:
                 give_back()
-                found.compose(sample, each)
+                found._compose(sample, each)
             return found
         if model is None or model.local is None:
             raise RuntimeError("neither a sample of frames nor a model of a scene")
@@ -77,7 +77,7 @@ class MaskModel(Segmenter):
         """Learn from frames at the working size, (n, h', w', 3), of those of a shape."""
         return cls(Scene(Background.learn(small, each), [], shape), options)
 
-    def compose(self, sample: Sample, each: Each = map) -> None:
+    def _compose(self, sample: Sample, each: Each = map) -> None:
         """Compose the empty scene of each state; the frames kept at their size are used up."""
 
         def empty(index: int) -> tuple[Flags, Shown]:

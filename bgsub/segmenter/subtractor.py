@@ -129,9 +129,8 @@ class Subtractor:
         self._is_grey, self._is_fitted = pictures.ndim == 3, True
         self._shape = pictures.shape[1:]
         with Workers(self._threads) as workers:
-            sample = Sample.of(pictures)
+            sample = Sample.of(pictures, composed=True)
             self._model = MaskModel.fit(sample, self._options, each=workers.map)
-            self._model.compose(sample, workers.map)
         return self
 
     def apply(

@@ -289,6 +289,5 @@ def choose_model(models: list[Path], footage: Footage, options: RunOptions) -> P
             if model.layout.size != rows.shape[1]:
                 message = f"{source.path}: its frames have another size than those of {path}"
                 raise InputError(f"{message}; use footage of that size, or --scale or --roi")
-            errors = model.project(rows, workers)[1]
-            found.append(float(np.median(np.sqrt(errors))))
+            found.append(float(np.median(np.sqrt(model.project(rows, workers)[1]))))
     return models[int(np.argmin(found))]

@@ -140,7 +140,7 @@ _ALL = (
         # PCA for the start, the fit and its normal equations, and blocks in float32.
         memory_bytes=lambda n, p, k: (
             (32 * min(n, p) ** 2 + (8 * n * p if n > p else 0))
-            + (8 * (4 * k + 6) * (n + p) + 8 * n * k * k + 32 * max(1 << 19, 64 * n))
+            + (8 * (4 * k + 6) * (n + p) + 8 * n * k * k + 24 * max(1 << 19, 64 * n))
         ),
         needs_pixels=True,
     ),
