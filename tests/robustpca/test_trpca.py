@@ -208,7 +208,8 @@ def test_rows_that_are_all_alike_are_normal_and_another_is_not(shape):
 def test_bytes_are_never_copied_as_a_whole_into_floats(shape):
     X = np.random.default_rng(0).integers(0, 90, shape, dtype=np.uint8)
     tracemalloc.start()
-    TRPCA(1, random_state=0, n_init=1, tol=1e-2, reweight=False).fit(X)
+    with threadpool_limits(1):  # each thread has a block of floats
+        TRPCA(1, random_state=0, n_init=1, tol=1e-2, reweight=False).fit(X)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 4 * X.nbytes
