@@ -24,7 +24,7 @@ Singles = NDArray[np.float32]
 SIDE = 192
 """Pixels of a crop's side."""
 
-VARIATIONS = ("surges", "specks", "patches", "clocks")
+VARIATIONS = ("surges", "specks", "patches", "clocks", "casts")
 """What may be done to a crop and is told of it, so that it can be left out."""
 
 _IMAGES = ("frame", "before", "first", "second")
@@ -345,9 +345,7 @@ def _stamped(crop: Crop, rng: np.random.Generator) -> Crop:
     now = float(rng.uniform(0, long))
     moments = [now, max(now - 1 / float(rng.choice([1, 5, 25])), 0.0), *times.tolist()]
     tall, fine = rng.uniform(4, 15), 3  # drawn finer than it is seen
-    font = int(
-        rng.choice([cv2.FONT_HERSHEY_SIMPLEX, cv2.FONT_HERSHEY_PLAIN, cv2.FONT_HERSHEY_DUPLEX])
-    )
+    font = int(rng.choice([*range(5)]))  # all of OpenCV's that are not written by hand
     size = fine * tall / cv2.getTextSize("0", font, 1, 1)[0][1]
     thick = max(1, round(fine * tall * rng.uniform(0.06, 0.16)))
     rim = round(fine * rng.uniform(0.3, 1.3)) if rng.random() < 0.5 else 0
@@ -394,7 +392,8 @@ def _stamped(crop: Crop, rng: np.random.Generator) -> Crop:
     activity[part] = np.where(where, plates.activity, activity[part])
     over = np.maximum(box, ink)[0, ..., 0] > 0.3
     hidden = over & (truth[part] == scenes.OBJECT)
-    truth[part] = np.where(hidden, scenes.UNSCORED, np.where(over, scenes.BACKGROUND, truth[part]))
+    clock = over | (where & (truth[part] == scenes.BACKGROUND))
+    truth[part] = np.where(hidden, scenes.UNSCORED, np.where(clock, scenes.CLOCK, truth[part]))
     return Crop(images, shares, noise, activity, order, truth)
 
 
@@ -619,7 +618,10 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
         if rng.random() < 0.25:
             right = down = 0.0
         if rng.random() < 0.55:
-            images, truth = _shaded(images, truth, one, (top, left), (right, down), rng)
+            cast = rng.random() < 0.5
+            examples.used |= {"casts"} if cast else set()
+            shade = _cast if cast else _shaded
+            images, truth = shade(images, truth, one, (top, left), (right, down), rng)
         for i, step in ((0, 0.0), (1, -rng.uniform(0.6, 1.4))):
             alpha, paint = opacity, colors
             if step and (right or down):
@@ -679,9 +681,38 @@ def _shaded(
             np.float32,
         )
         shape = np.asarray(cv2.warpAffine(shape, lean, (SIDE, SIDE)), np.float32)
-    shape = cv2.GaussianBlur(shape, (0, 0), rng.uniform(0.6, 4))[..., None]
+    shape = cv2.GaussianBlur(shape, (0, 0), rng.uniform(0.6, 4))
     depth = rng.uniform(0.1, 0.75) * rng.uniform(0.92, 1.08, 3).astype(np.float32)
-    images = images.copy()
+    return _darkened(images, truth, shape, depth, move)
+
+
+def _cast(
+    images: Singles,
+    truth: Bytes,
+    one: Cutout,
+    corner: tuple[int, int],
+    move: tuple[float, float],
+    rng: np.random.Generator,
+) -> tuple[Singles, Bytes]:
+    """Let an object cast its shadow on the ground: it begins where the object stands."""
+    laid = _laid(one, *corner, 0)
+    if laid is None:
+        return images, truth
+    foot = corner[0] + one.opacity.shape[0] * rng.uniform(0.93, 1)
+    aside, towards = rng.uniform(-1.6, 1.6), rng.uniform(-0.5, 0.8)
+    ground = np.array([[1, -aside, aside * foot], [0, -towards, foot * (1 + towards)]], np.float32)
+    shape = np.asarray(cv2.warpAffine(laid[0][..., 0], ground, (SIDE, SIDE)), np.float32)
+    shape = cv2.GaussianBlur(shape, (0, 0), float(np.exp(rng.uniform(np.log(0.3), np.log(3)))))
+    # The sky lights it still, which is bluer than the sun.
+    depth = rng.uniform(0.12, 0.65) * np.array([rng.uniform(0.8, 1.02), 1, rng.uniform(0.98, 1.06)])
+    return _darkened(images, truth, shape, depth.astype(np.float32), move)
+
+
+def _darkened(
+    images: Singles, truth: Bytes, shape: Singles, depth: Singles, move: tuple[float, float]
+) -> tuple[Singles, Bytes]:
+    """Take a part of the light, of each colour, from where a shadow falls that moves."""
+    images, shape = images.copy(), shape[..., None]
     for i, step in ((0, 0.0), (1, -1.0)):
         moved = _moved(shape, step * move[0], step * move[1]) if step else shape
         images[i] = images[i] * (1 - moved * depth)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 
-BACKGROUND, OBJECT, SHADOW, UNSCORED = range(4)
+BACKGROUND, OBJECT, SHADOW, UNSCORED, CLOCK = range(5)
 """Values of truths."""
 
 GROUPS = {

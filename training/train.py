@@ -45,6 +45,9 @@ _WIDE = (32, 64, 96, 128)
 _SMALL, _MOST_WEIGHT = 400, 6
 """Pixels of an object below which it has more weight, and the most that it has."""
 
+_OF_CLOCKS, _OF_SHADOWS = 4.0, 2.0
+"""Weights of pixels of a clock that is burned in, and of cast shadows: both look like objects."""
+
 _SHORT = torch.cuda.is_available() or torch.cpu._is_avx512_bf16_supported()
 """Whether the processor computes in bfloat16: with it, it takes three quarters of the time; others
 take nine times as long."""
@@ -63,14 +66,16 @@ def files_of(cache: Path) -> tuple[list[Path], list[float]]:
 
 
 def weights_of(truth: np.ndarray) -> np.ndarray:
-    """Return the weights of pixels: those of small objects count more, (h, w)."""
+    """Return the weights of pixels: small objects and what looks like one count more, (h, w)."""
     mask = (truth == scenes.OBJECT).astype(np.uint8)
-    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(mask, connectivity=8)
     areas = np.maximum(stats[:, cv2.CC_STAT_AREA], 1)
     factors = np.clip((_SMALL / areas) ** 0.5, 1, _MOST_WEIGHT).astype(np.float32)
     factors[0] = 1
     # What lies around a small object counts as much, or it would only grow.
-    return cv2.dilate(factors[labels], np.ones((5, 5), np.uint8)) if count > 1 else factors[labels]
+    weights = cv2.dilate(factors[labels], np.ones((5, 5), np.uint8))
+    weights[truth == scenes.CLOCK] = _OF_CLOCKS
+    return np.where(truth == scenes.SHADOW, np.maximum(weights, _OF_SHADOWS), weights)
 
 
 def tag_of(origins: set[str]) -> int:

@@ -48,6 +48,7 @@ _LEAST_APART, _LEAST_CHANGED, _LEAST_STAYING = 16, 0.002, 15
 # By how much more outline one colour has than the other: where that begins to count, where it
 # counts in full, and by how many grey levels it is more at least.
 _OUTLINED, _SURELY, _LEAST_OUTLINE = 1.15, 1.4, 12.0
+_MOVES = 1.35  # by how much more of a change a thing makes than the place, where times tell nothing
 # By how much less a visit is spread in time, at least and as a rule: see `Plates.order`.
 _BETWEEN, _VISIT = 60, 92
 _ARRAYS = ("colors", "shares", "noise", "activity", "order", "thumbnail")
@@ -235,31 +236,33 @@ def count_colors(sample: Bytes, times: NDArray[np.float64]) -> Plates:
         off, other = _apart(plane, first), _apart(plane, second)
         near += off * shown
         spread += np.minimum(np.minimum(off, other), _LONGEST)
-    count = np.maximum(np.count_nonzero(shows_first, axis=0), 1)
-    counts = [np.count_nonzero(shown, axis=0) * (255 / n) for shown in (shows_first, shows_second)]
-    shares = np.rint(counts).astype(np.uint8)
+    counts = np.stack([np.count_nonzero(shown, axis=0) for shown in (shows_first, shows_second)])
+    shares = np.rint(counts * (255 / n)).astype(np.uint8)
     colors = np.stack([one.reshape(3, height, width).transpose(1, 2, 0) for one in (first, second)])
     order = _order(shows_first, shows_second, times)
     if n >= _LEAST_STAYING:
-        _tell_what_stays(colors, shares, order)
+        _tell_what_stays(sample, (shows_first, shows_second), colors, shares, order)
     return Plates(
         np.ascontiguousarray(colors),
         shares,
         n,
-        np.clip(np.rint(NOISE_UNIT * near / count), 0, 255).astype(np.uint8),
+        np.clip(np.rint(NOISE_UNIT * near / np.maximum(counts[0], 1)), 0, 255).astype(np.uint8),
         np.clip(np.rint(_ACTIVITY_UNIT * spread / n), 0, 255).astype(np.uint8),
         order,
         thumbnail(np.ascontiguousarray(colors[0])),
     )
 
 
-def _tell_what_stays(colors: Bytes, shares: Bytes, order: Bytes) -> None:
-    """Put the place first where what came or left, for good or between, is seen more often.
+def _tell_what_stays(
+    sample: Bytes, shown: tuple[Flags, Flags], colors: Bytes, shares: Bytes, order: Bytes
+) -> None:
+    """Put the place first where what came or left, or comes and goes, is seen more often.
 
     Neither shares nor times tell the place from what stands there for longer, but a thing has an
     outline, and the place goes on into its surroundings. Where the commoner of two colours, which
     follow one another or of which it is seen between the other, has the stronger edge around it,
     both change places, and `order` becomes that of a visit, the more so the clearer that is.
+    Whenever it is seen, they do if it has a clear edge and moves more than what is there else.
     """
     small, large = np.ones((3, 3), np.uint8), np.ones((5, 5), np.uint8)
     gradients = []  # the largest of any channel within a pixel of each, in grey levels
@@ -270,27 +273,37 @@ def _tell_what_stays(colors: Bytes, shares: Bytes, order: Bytes) -> None:
     later, spread = order.astype(np.float32) - 128
     both = shares[0].astype(np.float32) + shares[1] >= _BOTH * 255
     free = apart & both & (shares[1] >= _LEAST_PLACE * 255)
-    things = []
-    for reason in (np.abs(later) >= _ONCE * LATER_UNIT / 2, spread <= -_BETWEEN):
-        changed = cv2.morphologyEx((free & reason).view(np.uint8), cv2.MORPH_OPEN, small)
-        changed = cv2.morphologyEx(changed, cv2.MORPH_CLOSE, large)
-        count, labels, found, _ = cv2.connectedComponentsWithStats(changed)
-        sizes = found[:, cv2.CC_STAT_AREA]
-        things += [labels == i for i in range(1, count) if sizes[i] >= _LEAST_CHANGED * free.size]
     told = np.zeros_like(free)
-    for thing in things:
-        rim = cv2.morphologyEx(thing.view(np.uint8), cv2.MORPH_GRADIENT, small) > 0
-        first, second = (float(one[rim].mean()) for one in gradients)
-        sure = (first / max(second, 1.0) - _OUTLINED) / (_SURELY - _OUTLINED)
-        if sure <= 0 or first - second < _LEAST_OUTLINE:
-            continue
-        wide = (cv2.dilate(thing.view(np.uint8), small) > 0) & ~told
-        told |= wide
-        colors[:, wide] = colors[::-1, wide]
-        shares[:, wide] = shares[::-1, wide]
-        visit = np.array([[128], [128 + _VISIT]], np.float32)
-        turned = 256 - order[:, wide].astype(np.float32)
-        order[:, wide] = np.clip(turned + min(sure, 1.0) * (visit - turned), 0, 255)
+    for when in (np.abs(later) >= _ONCE * LATER_UNIT / 2, spread <= -_BETWEEN, None):
+        free &= ~told
+        changed = (free if when is None else free & when).view(np.uint8)
+        changed = cv2.morphologyEx(changed, cv2.MORPH_OPEN, small)
+        changed = cv2.morphologyEx(changed, cv2.MORPH_CLOSE, large)
+        _, labels, found, _ = cv2.connectedComponentsWithStats(changed)
+        for i in np.flatnonzero(found[1:, cv2.CC_STAT_AREA] >= _LEAST_CHANGED * free.size) + 1:
+            thing = labels == i
+            rim = cv2.morphologyEx(thing.view(np.uint8), cv2.MORPH_GRADIENT, small) > 0
+            first, second = (float(one[rim].mean()) for one in gradients)
+            sure = (first / max(second, 1.0) - _OUTLINED) / (_SURELY - _OUTLINED)
+            unsure = sure <= 0 or first - second < _LEAST_OUTLINE
+            if unsure or (when is None and (sure < 1 or not _moves_more(sample, shown, thing))):
+                continue
+            wide = (cv2.dilate(thing.view(np.uint8), small) > 0) & ~told & (shares[1] > 0)
+            told |= wide
+            colors[:, wide] = colors[::-1, wide]
+            shares[:, wide] = shares[::-1, wide]
+            visit = np.array([[128], [128 + _VISIT]], np.float32)
+            turned = 256 - order[:, wide].astype(np.float32)
+            order[:, wide] = np.clip(turned + min(sure, 1.0) * (visit - turned), 0, 255)
+
+
+def _moves_more(sample: Bytes, shown: tuple[Flags, Flags], thing: Flags) -> bool:
+    """Return whether frames differ more while the first colour is seen than while the second is."""
+    pixels = np.ascontiguousarray(sample[:, :, thing])
+    steps = cv2.absdiff(pixels[1:], pixels[:-1]).max(axis=1)
+    still = [one[1:, thing] & one[:-1, thing] for one in shown]
+    first, second = (float(steps[one].mean()) if one.any() else math.nan for one in still)
+    return first + 0.5 >= _MOVES * (second + 0.5)
 
 
 def _order(first: Flags, second: Flags, times: NDArray[np.float64]) -> Bytes:

@@ -352,16 +352,12 @@ def render_times(comparison: Comparison, *, plot_format: PlotFormat = "png") -> 
         ours.set_ylabel("seconds of a fit")
         ours.yaxis.set_major_locator(ticker.LogLocator(numticks=12))
         ours.yaxis.set_minor_formatter(ticker.NullFormatter())
-        ours.yaxis.set_major_formatter(ticker.FuncFormatter(_seconds))
+        ours.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,g}"))
         figure.suptitle("Run time of a fit", fontsize=12, fontweight="bold")
         handles, labels = ours.get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
 
     return render(draw, (10.0, 6.0), plot_format)
-
-
-def _seconds(value: float, _: int | None) -> str:
-    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
 def _draw_line(

@@ -69,6 +69,19 @@ def test_what_has_an_outline_is_no_place_however_long_it_lies_there(there):
     assert np.abs(state.colors[0][inside] - empty[inside].astype(float)).mean() < 4
     assert np.abs(state.colors[1][inside] - np.array([20, 30, 200.0])).mean() < 3
     assert (state.order[1][inside] > 200).all()
+    assert state.shares[0].all()  # No colour that nothing shows comes first, on its rim either.
+
+
+@pytest.mark.parametrize(("sways", "place_first"), [(12, True), (0, False)], ids=["moves", "still"])
+def test_who_gets_up_and_comes_back_is_no_place_however_long_he_sits_there(sways, place_first):
+    frames = floor(30)
+    empty = frames[12].copy()
+    rng = np.random.default_rng(6)
+    for frame in (*frames[:11], *frames[20:]):
+        frame[40:80, 40:80] = rng.integers(90 - sways, 91 + sways, (40, 40, 3)) * (0, 1, 2)
+    (state,) = Background.learn(frames).states
+    first = state.colors[0 if place_first else 1][44:76, 44:76]
+    assert np.abs(first - empty[44:76, 44:76].astype(float)).mean() < 4
 
 
 def test_a_part_of_the_place_that_changes_for_good_is_what_it_is_for_longer():
