@@ -204,10 +204,7 @@ class Background:
 
 
 def count_colors(sample: Bytes, times: NDArray[np.float64]) -> Plates:
-    """Count the colours of every pixel among frames, (n, 3, h, w), in one light.
-
-    Times are from 0 to 1.
-    """
+    """Count the colours of pixels among frames, (n, 3, h, w), in one light at times from 0 to 1."""
     n, _, height, width = sample.shape
     planes = sample.reshape(n, 3 * height, width)
     # A state of one frame says nothing of its noise.
@@ -231,22 +228,24 @@ def count_colors(sample: Bytes, times: NDArray[np.float64]) -> Plates:
         enough = np.count_nonzero(shown, axis=(0, 1)) >= least
         second.reshape(3, -1)[:, often[enough]] = color[:, enough]
         shows_second.reshape(n, -1)[:, often[enough]] = shown[:, 0, enough]
+    counts = [np.count_nonzero(shown, axis=0) * (255 / n) for shown in (shows_first, shows_second)]
+    shares = np.rint(counts).astype(np.uint8)
+    colors = np.stack([one.reshape(3, height, width).transpose(1, 2, 0) for one in (first, second)])
+    order = _order(shows_first, shows_second, times)
+    if n >= _LEAST_STAYING:
+        _tell_what_stays(sample, (shows_first, shows_second), colors, shares, order)
+        first, second = np.ascontiguousarray(colors.transpose(0, 3, 1, 2)).reshape(2, -1, width)
     near, spread = np.zeros((2, height, width), np.float32)
     for plane, shown in zip(planes, shows_first, strict=True):
         off, other = _apart(plane, first), _apart(plane, second)
         near += off * shown
         spread += np.minimum(np.minimum(off, other), _LONGEST)
-    counts = np.stack([np.count_nonzero(shown, axis=0) for shown in (shows_first, shows_second)])
-    shares = np.rint(counts * (255 / n)).astype(np.uint8)
-    colors = np.stack([one.reshape(3, height, width).transpose(1, 2, 0) for one in (first, second)])
-    order = _order(shows_first, shows_second, times)
-    if n >= _LEAST_STAYING:
-        _tell_what_stays(sample, (shows_first, shows_second), colors, shares, order)
+    count = np.maximum(np.count_nonzero(shows_first, axis=0), 1)
     return Plates(
         np.ascontiguousarray(colors),
         shares,
         n,
-        np.clip(np.rint(NOISE_UNIT * near / np.maximum(counts[0], 1)), 0, 255).astype(np.uint8),
+        np.clip(np.rint(NOISE_UNIT * near / count), 0, 255).astype(np.uint8),
         np.clip(np.rint(_ACTIVITY_UNIT * spread / n), 0, 255).astype(np.uint8),
         order,
         thumbnail(np.ascontiguousarray(colors[0])),
@@ -290,8 +289,8 @@ def _tell_what_stays(
                 continue
             wide = (cv2.dilate(thing.view(np.uint8), small) > 0) & ~told & (shares[1] > 0)
             told |= wide
-            colors[:, wide] = colors[::-1, wide]
-            shares[:, wide] = shares[::-1, wide]
+            for one, other in (tuple(colors), tuple(shares), *zip(*shown, strict=True)):
+                one[wide], other[wide] = other[wide], one[wide]
             visit = np.array([[128], [128 + _VISIT]], np.float32)
             turned = 256 - order[:, wide].astype(np.float32)
             order[:, wide] = np.clip(turned + min(sure, 1.0) * (visit - turned), 0, 255)

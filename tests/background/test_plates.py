@@ -82,6 +82,9 @@ def test_who_gets_up_and_comes_back_is_no_place_however_long_he_sits_there(sways
     (state,) = Background.learn(frames).states
     first = state.colors[0 if place_first else 1][44:76, 44:76]
     assert np.abs(first - empty[44:76, 44:76].astype(float)).mean() < 4
+    # Noise is that of what is first, not of him.
+    noise = state.noise[:, 100:].mean() if place_first else 0
+    assert state.noise[44:76, 44:76].mean() == pytest.approx(noise, rel=0.2, abs=1)
 
 
 def test_a_part_of_the_place_that_changes_for_good_is_what_it_is_for_longer():
