@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.robustpca.spaces import Floats, Singles, median, quantile
+from bgsub.robustpca.spaces import Flags, Floats, Singles, median, quantile
 from bgsub.video.frames import Bytes, in_grey
 
 Each = Callable[..., Iterable[Any]]  # `map`, or what does the same in threads
@@ -77,6 +77,11 @@ class Motion(NamedTuple):
         grown, turned = abs(self.grown), abs(self.turned)
         across, along = grown * x + turned * y, turned * x + grown * y
         return max(abs(self.right) + across, abs(self.down) + along)
+
+    def sees(self, height: int, width: int) -> Flags:
+        """Return which pixels of the place a frame shows, (h, w)."""
+        ones, flags = np.ones((height, width), np.uint8), cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+        return cv2.warpAffine(ones, self.matrix(height, width), (width, height), flags=flags) > 0
 
     def scaled(self, across: float, down: float) -> Motion:
         """Return the same motion of frames of another size."""

@@ -137,7 +137,9 @@ class Background:
             planes = np.empty((len(members), 3, *frames.shape[1:3]), np.uint8)
             for plane, i in zip(planes, members, strict=True):
                 plane[:] = lit(placed[i].frame, lights[i], back=True).transpose(2, 0, 1)
-            states.append(count_colors(planes, members / len(frames)))
+            moves = [placed[i].motion for i in members] if registration else []
+            seen = np.stack([one.sees(*frames.shape[1:3]) for one in moves]) if moves else None
+            states.append(count_colors(planes, members / len(frames), seen))
         return cls(states, registration, shake)
 
     def of(self, frame: Bytes) -> Hypothesis:
@@ -190,21 +192,18 @@ class Background:
                 kind = np.float32 if name == "thumbnail" else np.uint8
                 if found[name].shape != expected or found[name].dtype != kind:
                     raise ValueError(name)
-            if not 0 < plates.frames < 256 or not np.isfinite(plates.thumbnail).all():
-                raise ValueError(i)
-            if states and plates.noise.shape != states[0].noise.shape:
+            unlike = states and plates.noise.shape != states[0].noise.shape
+            if unlike or not 0 < plates.frames < 256 or not np.isfinite(plates.thumbnail).all():
                 raise ValueError(i)
             states.append(plates)
-        if not states:
-            raise ValueError(states)
         shake = float(arrays["background_shake"])
-        if not 0 <= shake < math.inf:
+        if not states or not 0 <= shake < math.inf:
             raise ValueError(shake)
         return cls(states, registration_in(arrays), shake)
 
 
-def count_colors(sample: Bytes, times: NDArray[np.float64]) -> Plates:
-    """Count the colours of pixels among frames, (n, 3, h, w), in one light at times from 0 to 1."""
+def count_colors(sample: Bytes, times: NDArray[np.float64], seen: Flags | None = None) -> Plates:
+    """Count colours of pixels that are `seen` in frames, (n, 3, h, w), in one light, at times."""
     n, _, height, width = sample.shape
     planes = sample.reshape(n, 3 * height, width)
     # A state of one frame says nothing of its noise.
@@ -214,9 +213,9 @@ def count_colors(sample: Bytes, times: NDArray[np.float64]) -> Plates:
     rest = np.minimum(rest, cv2.medianBlur(rest, 5))
     tolerance = np.clip(_TOLERANCE * rest, _NEAREST, _FURTHEST).astype(np.uint8)
     tries = evenly(n, _CANDIDATES)
-    open_ = np.ones((n, height, width), np.bool_)
-    first, shows_first = _commonest(planes, tries, open_, tolerance)
-    np.logical_not(shows_first, out=open_)
+    seen = np.broadcast_to(np.True_ if seen is None else seen, (n, height, width))
+    first, shows_first = _commonest(planes, tries, seen, tolerance)
+    open_ = np.asarray(seen > shows_first)
     second, shows_second = first.copy(), np.zeros_like(open_)
     # What few frames show otherwise has no second colour: it need not be looked for.
     least = max(_LEAST_FRAMES, _LEAST_SHARE * n)
@@ -236,10 +235,10 @@ def count_colors(sample: Bytes, times: NDArray[np.float64]) -> Plates:
         _tell_what_stays(sample, (shows_first, shows_second), colors, shares, order)
         first, second = np.ascontiguousarray(colors.transpose(0, 3, 1, 2)).reshape(2, -1, width)
     near, spread = np.zeros((2, height, width), np.float32)
-    for plane, shown in zip(planes, shows_first, strict=True):
+    for plane, shown, view in zip(planes, shows_first, seen, strict=True):
         off, other = _apart(plane, first), _apart(plane, second)
         near += off * shown
-        spread += np.minimum(np.minimum(off, other), _LONGEST)
+        spread += np.minimum(np.minimum(off, other), _LONGEST) * view
     count = np.maximum(np.count_nonzero(shows_first, axis=0), 1)
     return Plates(
         np.ascontiguousarray(colors),
@@ -270,8 +269,7 @@ def _tell_what_stays(
         gradients.append(cv2.dilate(cv2.magnitude(across, down).max(axis=2), small))
     apart = cv2.absdiff(colors[0], colors[1]).max(axis=2) >= _LEAST_APART
     later, spread = order.astype(np.float32) - 128
-    both = shares[0].astype(np.float32) + shares[1] >= _BOTH * 255
-    free = apart & both & (shares[1] >= _LEAST_PLACE * 255)
+    free = apart & (shares.sum(axis=0) >= _BOTH * 255) & (shares[1] >= _LEAST_PLACE * 255)
     told = np.zeros_like(free)
     for when in (np.abs(later) >= _ONCE * LATER_UNIT / 2, spread <= -_BETWEEN, None):
         free &= ~told
@@ -298,8 +296,7 @@ def _tell_what_stays(
 
 def _moves_more(sample: Bytes, shown: tuple[Flags, Flags], thing: Flags) -> bool:
     """Return whether frames differ more while the first colour is seen than while the second is."""
-    pixels = np.ascontiguousarray(sample[:, :, thing])
-    steps = cv2.absdiff(pixels[1:], pixels[:-1]).max(axis=1)
+    steps = np.abs(np.diff(sample[:, :, thing].astype(np.int16), axis=0)).max(axis=1)
     still = [one[1:, thing] & one[:-1, thing] for one in shown]
     first, second = (float(steps[one].mean()) if one.any() else math.nan for one in still)
     return first + 0.5 >= _MOVES * (second + 0.5)
@@ -324,11 +321,8 @@ def _order(first: Flags, second: Flags, times: NDArray[np.float64]) -> Bytes:
 
 def _apart(one: Bytes, other: Bytes) -> Bytes:
     """Return the largest channel difference of two frames of stacked planes, (h, w)."""
-    apart = cv2.absdiff(one, other)
-    height = len(apart) // 3
-    return np.asarray(
-        cv2.max(cv2.max(apart[:height], apart[height : 2 * height]), apart[2 * height :]), np.uint8
-    )
+    red, green, blue = cv2.absdiff(one, other).reshape(3, -1, one.shape[1])
+    return np.asarray(cv2.max(cv2.max(red, green), blue), np.uint8)
 
 
 def _commonest(

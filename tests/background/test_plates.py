@@ -1,5 +1,6 @@
 """Hypotheses of the background of samples."""
 
+import cv2
 import numpy as np
 import pytest
 
@@ -93,6 +94,16 @@ def test_a_part_of_the_place_that_changes_for_good_is_what_it_is_for_longer():
     frames[8:, 40:80, 40:80] = (20, 30, 200)
     (state,) = Background.learn(frames).states
     assert np.abs(state.colors[0][44:76, 44:76] - np.array([20, 30, 200.0])).mean() < 3
+
+
+def test_what_frames_do_not_see_after_a_knock_is_what_others_see_there():
+    wide = cv2.resize(np.random.default_rng(8).integers(0, 255, (31, 44, 3), np.uint8), (352, 248))
+    before, after = (wide[y : y + 240, x : x + 320].copy() for y, x in ((8, 0), (0, 14)))
+    background = Background.learn(np.stack([before] * 11 + [after] * 12))
+    found = [background.of(frame) for frame in (before, after)]
+    apart = [np.abs(one.first.astype(float) - one.aligned.frame) for one in found]
+    views = [one.aligned.motion.sees(240, 320) for one in found]
+    assert max(one[view].max() for one, view in zip(apart, views, strict=True)) < 12
 
 
 def test_what_passes_by_once_is_no_hypothesis():
