@@ -342,9 +342,8 @@ def shrunken(picture: Bytes) -> Bytes:
     """Return the luma of a picture, its longer side shrunken to 160 pixels at most."""
     factor = min(1.0, _SIDE / max(picture.shape[:2]))
     if factor < 1:
-        height, width = (max(1, round(factor * side)) for side in picture.shape[:2])
-        smaller = cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA)
-        picture = np.asarray(smaller, np.uint8)
+        size = [max(1, round(factor * side)) for side in picture.shape[1::-1]]
+        picture = np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
     return in_grey(picture)
 
 

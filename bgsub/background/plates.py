@@ -48,7 +48,7 @@ _LEAST_APART, _LEAST_CHANGED, _LEAST_STAYING = 16, 0.002, 15
 # By how much more outline one colour has than the other: where that begins to count, where it
 # counts in full, and by how many grey levels it is more at least.
 _OUTLINED, _SURELY, _LEAST_OUTLINE = 1.15, 1.4, 12.0
-_MOVES = 1.35  # by how much more of a change a thing makes than the place, where times tell nothing
+_MOVES = 1.35  # by how much more a thing moves than the place and what lies around it
 # By how much less a visit is spread in time, at least and as a rule: see `Plates.order`.
 _BETWEEN, _VISIT = 60, 92
 _ARRAYS = ("colors", "shares", "noise", "activity", "order", "thumbnail")
@@ -260,7 +260,7 @@ def _tell_what_stays(
     outline, and the place goes on into its surroundings. Where the commoner of two colours, which
     follow one another or of which it is seen between the other, has the stronger edge around it,
     both change places, and `order` becomes that of a visit, the more so the clearer that is.
-    Whenever it is seen, they do if it has a clear edge and moves more than what is there else.
+    Whenever it is seen, they do if it has a clear edge and moves more than the place.
     """
     small, large = np.ones((3, 3), np.uint8), np.ones((5, 5), np.uint8)
     gradients = []  # the largest of any channel within a pixel of each, in grey levels
@@ -295,11 +295,14 @@ def _tell_what_stays(
 
 
 def _moves_more(sample: Bytes, shown: tuple[Flags, Flags], thing: Flags) -> bool:
-    """Return whether frames differ more while the first colour is seen than while the second is."""
-    steps = np.abs(np.diff(sample[:, :, thing].astype(np.int16), axis=0)).max(axis=1)
-    still = [one[1:, thing] & one[:-1, thing] for one in shown]
-    first, second = (float(steps[one].mean()) if one.any() else math.nan for one in still)
-    return first + 0.5 >= _MOVES * (second + 0.5)
+    """Return whether the first colour moves more than the second, and than what lies around."""
+    around = (cv2.dilate(thing.view(np.uint8), np.ones((15, 15), np.uint8)) > 0) & ~thing
+    moves = []
+    for color, where in ((0, thing), (1, thing), (0, around)):
+        steps = np.abs(np.diff(sample[:, :, where].astype(np.int16), axis=0)).max(axis=1)
+        steps = steps[shown[color][1:, where] & shown[color][:-1, where]]
+        moves.append(float(steps.mean()) if steps.size else math.nan)
+    return all(moves[0] + 0.5 >= _MOVES * (other + 0.5) for other in moves[1:])
 
 
 def _order(first: Flags, second: Flags, times: NDArray[np.float64]) -> Bytes:
