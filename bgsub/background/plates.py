@@ -213,9 +213,9 @@ def count_colors(sample: Bytes, times: NDArray[np.float64], seen: Flags | None =
     rest = np.minimum(rest, cv2.medianBlur(rest, 5))
     tolerance = np.clip(_TOLERANCE * rest, _NEAREST, _FURTHEST).astype(np.uint8)
     tries = evenly(n, _CANDIDATES)
-    seen = np.broadcast_to(np.True_ if seen is None else seen, (n, height, width))
-    first, shows_first = _commonest(planes, tries, seen, tolerance)
-    open_ = np.asarray(seen > shows_first)
+    open_ = np.ones((n, height, width), np.bool_) if seen is None else seen
+    first, shows_first = _commonest(planes, tries, open_, tolerance)
+    open_ = open_ > shows_first
     second, shows_second = first.copy(), np.zeros_like(open_)
     # What few frames show otherwise has no second colour: it need not be looked for.
     least = max(_LEAST_FRAMES, _LEAST_SHARE * n)
@@ -235,10 +235,10 @@ def count_colors(sample: Bytes, times: NDArray[np.float64], seen: Flags | None =
         _tell_what_stays(sample, (shows_first, shows_second), colors, shares, order)
         first, second = np.ascontiguousarray(colors.transpose(0, 3, 1, 2)).reshape(2, -1, width)
     near, spread = np.zeros((2, height, width), np.float32)
-    for plane, shown, view in zip(planes, shows_first, seen, strict=True):
+    for plane, shown, others in zip(planes, shows_first, open_, strict=True):
         off, other = _apart(plane, first), _apart(plane, second)
         near += off * shown
-        spread += np.minimum(np.minimum(off, other), _LONGEST) * view
+        spread += np.minimum(np.minimum(off, other), _LONGEST) * (shown | others)
     count = np.maximum(np.count_nonzero(shows_first, axis=0), 1)
     return Plates(
         np.ascontiguousarray(colors),
