@@ -235,10 +235,10 @@ def count_colors(sample: Bytes, times: NDArray[np.float64], seen: Flags | None =
         _tell_what_stays(sample, (shows_first, shows_second), colors, shares, order)
         first, second = np.ascontiguousarray(colors.transpose(0, 3, 1, 2)).reshape(2, -1, width)
     near, spread = np.zeros((2, height, width), np.float32)
-    for plane, shown, others in zip(planes, shows_first, open_, strict=True):
+    for plane, shown, again, others in zip(planes, shows_first, shows_second, open_, strict=True):
         off, other = _apart(plane, first), _apart(plane, second)
         near += off * shown
-        spread += np.minimum(np.minimum(off, other), _LONGEST) * (shown | others)
+        spread += np.minimum(np.minimum(off, other), _LONGEST) * (shown | again | others)
     count = np.maximum(np.count_nonzero(shows_first, axis=0), 1)
     return Plates(
         np.ascontiguousarray(colors),
