@@ -271,10 +271,9 @@ def _tell_what_stays(
     later, spread = order.astype(np.float32) - 128
     free = apart & (shares.sum(axis=0) >= _BOTH * 255) & (shares[1] >= _LEAST_PLACE * 255)
     told = np.zeros_like(free)
-    for when in (np.abs(later) >= _ONCE * LATER_UNIT / 2, spread <= -_BETWEEN, None):
+    for when in (np.abs(later) >= _ONCE * LATER_UNIT / 2, spread <= -_BETWEEN, np.True_):
         free &= ~told
-        changed = (free if when is None else free & when).view(np.uint8)
-        changed = cv2.morphologyEx(changed, cv2.MORPH_OPEN, small)
+        changed = cv2.morphologyEx((free & when).view(np.uint8), cv2.MORPH_OPEN, small)
         changed = cv2.morphologyEx(changed, cv2.MORPH_CLOSE, large)
         _, labels, found, _ = cv2.connectedComponentsWithStats(changed)
         for i in np.flatnonzero(found[1:, cv2.CC_STAT_AREA] >= _LEAST_CHANGED * free.size) + 1:
@@ -283,7 +282,7 @@ def _tell_what_stays(
             first, second = (float(one[rim].mean()) for one in gradients)
             sure = (first / max(second, 1.0) - _OUTLINED) / (_SURELY - _OUTLINED)
             unsure = sure <= 0 or first - second < _LEAST_OUTLINE
-            if unsure or (when is None and (sure < 1 or not _moves_more(sample, shown, thing))):
+            if unsure or (when is np.True_ and (sure < 1 or not _moves_more(sample, shown, thing))):
                 continue
             wide = (cv2.dilate(thing.view(np.uint8), small) > 0) & ~told & (shares[1] > 0)
             told |= wide
@@ -299,7 +298,8 @@ def _moves_more(sample: Bytes, shown: tuple[Flags, Flags], thing: Flags) -> bool
     around = (cv2.dilate(thing.view(np.uint8), np.ones((15, 15), np.uint8)) > 0) & ~thing
     moves = []
     for color, where in ((0, thing), (1, thing), (0, around)):
-        steps = np.abs(np.diff(sample[:, :, where].astype(np.int16), axis=0)).max(axis=1)
+        here, there = sample[1:, :, where], sample[:-1, :, where]
+        steps = (np.maximum(here, there) - np.minimum(here, there)).max(axis=1)
         steps = steps[shown[color][1:, where] & shown[color][:-1, where]]
         moves.append(float(steps.mean()) if steps.size else math.nan)
     return all(moves[0] + 0.5 >= _MOVES * (other + 0.5) for other in moves[1:])
