@@ -22,8 +22,7 @@ _KINDS = 4  # numbers that say how a frame lies: right, down, grown and turned
 _ROUNDS, _ENOUGH = 15, 0.03
 _LONGEST_STEP = 1.5
 _LEAST_SCALE = 0.1
-# Share of the mean of all slopes that is added to each: in a direction that is not seen, nothing
-# moves.
+# Share of the mean of all slopes that is added to each: where nothing is seen, nothing moves.
 _STEADY = 1e-3
 # Quantile of what differs that noise decides, as objects may cover more than half of a picture, and
 # what it is of normal noise.

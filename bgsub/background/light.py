@@ -40,8 +40,7 @@ _RECOGNISED = 0.35
 class Light(NamedTuple):
     """Light of a frame relative to a plate: frame = gain · plate + offset.
 
-    Gain and offset are those of blue, green and red; `explained` is the share of the thumbnail that
-    agrees.
+    Gain and offset are those of blue, green and red; `explained`: how much of the thumbnail fits.
     """
 
     gain: Singles

@@ -22,7 +22,7 @@ from bgsub.background.camera import (
 )
 from bgsub.background.light import THUMBNAIL, Light, find_states, fit_light, lit, thumbnail
 from bgsub.robustpca.spaces import Flags, Singles, column_median, evenly
-from bgsub.video.frames import Bytes, in_color
+from bgsub.video.frames import Bytes, Layout, in_color
 
 # Pixels at which hypotheses are compared with frames, whatever the size of the video.
 WORKING_PIXELS = 320 * 240
@@ -63,8 +63,21 @@ def working_size(height: int, width: int) -> tuple[int, int]:
     return tall, wide
 
 
+def small_of(layout: Layout, row: Bytes) -> Bytes:
+    """Return a frame of a layout, as objects are looked for in it, at the working size."""
+    height, width = working_size(layout.height, layout.width)
+    # Colours are known at half the size, where most of a large picture needs not be converted.
+    halved = layout.height >= 2 * height and layout.width >= 2 * width
+    return in_color(shrunk(layout.seen(row, halved=halved)))
+
+
 def at_working_size(frame: Bytes) -> Bytes:
     """Return a frame, (h, w) or (h, w, 3), at the working size, (h', w', 3)."""
+    return in_color(shrunk(frame))
+
+
+def shrunk(frame: Bytes) -> Bytes:
+    """Return a frame, (h, w) or (h, w, 3), at the working size with as many channels."""
     height, width = working_size(*frame.shape[:2])
     if frame.shape[:2] != (height, width):
         smaller = height * width < frame.shape[0] * frame.shape[1]
@@ -74,7 +87,7 @@ def at_working_size(frame: Bytes) -> Bytes:
             half = frame.shape[1] // 2, frame.shape[0] // 2
             frame = np.asarray(cv2.resize(frame, half, interpolation=way), np.uint8)
         frame = np.asarray(cv2.resize(frame, (width, height), interpolation=way), np.uint8)
-    return in_color(frame)
+    return frame
 
 
 class Plates(NamedTuple):
@@ -132,8 +145,7 @@ class Background:
         states = []
         for state in range(state_of.max() + 1):
             members = np.flatnonzero(state_of == state)
-            # One plane below the other: differences of bytes and their maxima then run at full
-            # speed.
+            # One plane below the other: differences of bytes and their maxima are faster so.
             planes = np.empty((len(members), 3, *frames.shape[1:3]), np.uint8)
             for plane, i in zip(planes, members, strict=True):
                 plane[:] = lit(placed[i].frame, lights[i], back=True).transpose(2, 0, 1)

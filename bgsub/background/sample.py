@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bgsub.background.plates import at_working_size, working_size
+from bgsub.background.plates import at_working_size, small_of, working_size
 from bgsub.robustpca.spaces import evenly
 from bgsub.video.frames import Bytes, Layout
 from bgsub.video.selection import sample_rows
@@ -43,21 +43,19 @@ class Sample:
         """Take the frames start, start + 1, …; shape (m, size)."""
         first, last = np.searchsorted(self.rows, [start, start + len(rows)])
         for i in range(first, last):
-            self.put(i, self._layout.seen(rows[self.rows[i] - start]))
-
-    def put(self, index: int, frame: Bytes) -> None:
-        """Take one frame, (h, w, 3) or (h, w), as the one of an index of the sample."""
-        if not self.full.size:
-            self.full = np.empty((len(self.kept), *frame.shape), np.uint8)
-        self.small[index] = at_working_size(frame)
-        for place in np.flatnonzero(self.kept == index):
-            self.full[place] = frame
+            row = rows[self.rows[i] - start]
+            self.small[i] = small_of(self._layout, row)
+            for place in np.flatnonzero(self.kept == i):
+                frame = self._layout.seen(row)
+                if not self.full.size:
+                    self.full = np.empty((len(self.kept), *frame.shape), np.uint8)
+                self.full[place] = frame
 
     @classmethod
     def of(cls, frames: Bytes, *, composed: bool = False) -> Sample:
         """Return a sample of frames that are at hand, shape (n, h, w, 3) or (n, h, w)."""
         height, width = frames.shape[1:3]
         sample = cls(Layout("bgr", height, width), len(frames), 0, composed=composed)
-        for i, row in enumerate(sample.rows):
-            sample.put(i, frames[row])
+        sample.small[:] = [at_working_size(frames[row]) for row in sample.rows]
+        sample.full = frames[sample.rows[sample.kept]]
         return sample

@@ -67,8 +67,7 @@ def fit_frames(
     check_rank(least, store.fit_numbers.size, options.support_fraction, name=store.name)
     workers.need("scipy.linalg")
     if "plot" in options.outputs:
-        # Matplotlib takes longer to import than many runs take. Not before: the line above would
-        # wait for it.
+        # Matplotlib takes longer to import than many runs take; the line above would wait for it.
         workers.load("bgsub.report.plots")
     columns = store.fit_columns(pixel_mask)
     gram = choice = None

@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 
 from bgsub.background.model import BackgroundModel
-from bgsub.background.plates import at_working_size
+from bgsub.background.plates import small_of
 from bgsub.background.sample import MOST_FRAMES as SAMPLE
 from bgsub.errors import BgsubWarning, InputError, UsageError
 from bgsub.fit.store import FrameBlock
@@ -155,7 +155,7 @@ class Learner:
         times = np.array([time_s for time_s, _ in frames])
         wanted = np.linspace(times[0], times[-1], min(len(times), SAMPLE))
         chosen = np.unique(np.abs(times[:, None] - wanted).argmin(axis=0))
-        small = np.stack([at_working_size(layout.seen(frames[i][1])) for i in chosen])
+        small = np.stack([small_of(layout, frames[i][1]) for i in chosen])
         masks = MaskModel.learned(small, (layout.height, layout.width), self._masks, each)
         is_many = support_size(len(frames), None) >= _FRAMES_A_COMPONENT * _COMPONENTS
         return LiveModel(masks, copy(fit) if is_many else None)  # which goes on to learn

@@ -51,8 +51,7 @@ class ErrorTable:
     marked : ndarray of shape (n,), bool, optional
         Outliers as marked by somebody else, where they do not follow from scores and cut-off.
     doubtful : ndarray of shape (n,), bool, optional
-        Frames whose pictures may be wrong, since they depend on damaged ones; None if there are
-        none.
+        Frames whose pictures may be wrong, as they depend on damaged ones; None if none.
     local : ndarray of shape (n,), float64, optional
         Scores of the place of each frame that fits least; None in files of earlier versions.
     """

@@ -34,8 +34,7 @@ Value = TypeVar("Value")
 class SceneFrame(FrameView):
     """One frame of a video with its number, from 1, its seconds, its background and its mask.
 
-    `outlier_score` is None where no frames are fitted; `result` is missing where no mask is asked
-    for.
+    `outlier_score` is None where no frames are fitted; without masks there is no `result`.
     """
 
     result: MaskResult

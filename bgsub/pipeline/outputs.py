@@ -41,8 +41,7 @@ class VideoOutput(Sink):
     """Writes a picture of every frame to a file; `count` is their number, once it is closed.
 
     With `objects`, which must come before this among the sinks, `prepare` draws what is needed
-    before these are known, and `draw` makes the picture of that and of objects, in pixels of the
-    mask.
+    before these are known, and `draw` makes the picture of that and of objects, on the mask.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class VideoOutput(Sink):
         self._frames: deque[tuple[float, Any]] = deque()
         self._objects: deque[Sequence[Observation]] = deque()
         if objects is not None:
-            objects.listeners.append(self._take_objects)
+            objects.listeners.append(self._write_known)
 
     def prepare(self, frame: SceneFrame) -> Any:
         """Draw a picture, as far as that is possible."""
@@ -72,11 +71,8 @@ class VideoOutput(Sink):
             self._frames.append((frame.time_s, prepared))
             self._write_known()
 
-    def _take_objects(self, objects: Sequence[Observation]) -> None:
-        self._objects.append(objects)
-        self._write_known()
-
-    def _write_known(self) -> None:
+    def _write_known(self, *objects: Sequence[Observation]) -> None:
+        self._objects.extend(objects)
         while self._draw is not None and self._frames and self._objects:
             time_s, prepared = self._frames.popleft()
             self.sink.write(self._draw(prepared, self._objects.popleft()), time_s)

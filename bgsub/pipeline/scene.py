@@ -69,8 +69,7 @@ class LearnedScene:
         """Return one picture of the scene without its objects.
 
         The pictures, (n, h, w, 3) BGR or (n, h, w) grey, are spread over the video, and are
-        overwritten; `empty` is where their masks show no object, `shown` what these were cut
-        against.
+        overwritten; `empty` is where they show no object, `shown` what masks were cut against.
         """
         if self.local is not None:
             return plates_of(self.local, pictures, empty, shown)[0].picture

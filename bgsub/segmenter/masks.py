@@ -9,14 +9,14 @@ import numpy as np
 
 from bgsub.background.camera import Each
 from bgsub.background.composite import plates_of
-from bgsub.background.plates import Background
+from bgsub.background.plates import Background, shrunk
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene, Shown
 from bgsub.runtime.limits import give_back
 from bgsub.segmenter.network import Answer, answer, enlarged, marked
 from bgsub.segmenter.protocol import Flags, FrameView, LeftOut, MaskOptions, MaskResult, Segmenter
 from bgsub.segmenter.residual import ResidualSegmenter
-from bgsub.video.frames import Bytes, in_color
+from bgsub.video.frames import Bytes, in_color, in_grey
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
@@ -26,8 +26,7 @@ THRESHOLDS: dict[str, float] = {"low": 0.7, "normal": 0.5, "high": 0.3}
 SCORE_LEVEL = 500  # score of a pixel that is as likely an object as not
 SCALE = 1000  # what probabilities are multiplied by where they are written as integers
 LEAST_AREA = 1e-4  # share of a frame that an object covers, at least
-# Probabilities from which a pixel is no part of the empty scene, and from which one may be an
-# object.
+# Probabilities from which a pixel is no part of the empty scene, and may be one of an object.
 _SUSPECT, _DOUBT = 0.25, 0.1
 
 
@@ -84,7 +83,8 @@ class MaskModel(Segmenter):
             own = sample.small[sample.kept[index]]
             found = self.scene.background.of(own)
             said = answer(self.scene.background, found, None)
-            chance = enlarged(np.maximum(said.objects, said.shadows), sample.full[index], own)
+            lumas = in_grey(sample.full[index]), in_grey(own)
+            chance = enlarged(np.maximum(said.objects, said.shadows), *lumas)
             grown = cv2.dilate((chance > _SUSPECT).astype(np.uint8), np.ones((3, 3), np.uint8))
             return np.asarray(grown == 0), self.scene.shown(found)
 
@@ -102,9 +102,8 @@ class MaskModel(Segmenter):
         with_shadows: bool = False,
     ) -> MaskResult:
         """Segment a frame; without the one before it nothing moves. See `Segmenter`."""
-        own, small, background = frame.seen, frame.small, self.scene.background
-        found = background.of(small)
-        said = answer(background, found, None if before is None else before.small)
+        found = self.scene.background.of(frame.small)
+        said = answer(self.scene.background, found, None if before is None else before.small)
         shown, chances = self.scene.shown(found), said.objects
         if self.options.shadows == "keep":
             chances = np.maximum(chances, said.shadows)
@@ -117,19 +116,21 @@ class MaskModel(Segmenter):
             mask, left = np.zeros(self.scene.shape, np.uint8), self._left_out(said, 0.0)
             return MaskResult(mask, confidence=confidence, left_out=left, shown=shown)
         scores = shadows = None
+        luma = frame.layout.luma(frame.row)
+        small = shrunk(luma)
         if with_scores:
-            wide = enlarged(chances, own, small)
+            wide = enlarged(chances, luma, small)
             wide = wide if inside is None else wide * inside
             mask = (wide >= self._level).view(np.uint8) * np.uint8(255)
             wide = np.clip(wide, 0, 1)
             wide *= SCALE
             scores = np.rint(wide, out=wide).astype(np.uint16)
         else:
-            mask = marked(chances, own, small, self._level)
+            mask = marked(chances, luma, small, self._level)
             mask = mask if inside is None else mask * inside
         left = self._left_out(said, self._clean(mask))
         if with_shadows:
-            shadows = (enlarged(said.shadows, own, small) >= self._level) & (mask == 0)
+            shadows = (enlarged(said.shadows, luma, small) >= self._level) & (mask == 0)
         return MaskResult(mask, scores, confidence, shadows, left, shown)
 
     def _left_out(self, said: Answer, speck: float) -> LeftOut:

@@ -14,7 +14,7 @@ import numpy as np
 from bgsub.background.camera import moved
 from bgsub.background.plates import Background, Hypothesis, Plates
 from bgsub.robustpca.spaces import Singles
-from bgsub.video.frames import Bytes, in_grey
+from bgsub.video.frames import Bytes
 
 WEIGHTS = "mask.onnx"
 CHANNELS = 16  # planes that `features` returns
@@ -149,20 +149,20 @@ def _squash(own: Singles, other: cv2.typing.MatLike, out: Singles, room: Singles
     np.divide(out, room, out=out)
 
 
-def enlarged(chances: Singles, frame: Bytes, small: Bytes) -> Singles:
-    """Bring probabilities to the size of a frame, along its edges.
+def enlarged(chances: Singles, luma: Bytes, small: Bytes) -> Singles:
+    """Bring probabilities to the size of a frame, along its edges; its luma is given at both sizes.
 
     A guided filter (He, Sun, Tang 2013) at the working size says how a probability depends on luma
     around each pixel; the full luma then decides. Beside edges results may lie a little outside of
     [0, 1].
     """
-    height, width = frame.shape[:2]
+    height, width = luma.shape
     if chances.shape == (height, width):
         return chances
     if height * width < _ENLARGED**2 * chances.size:
         way = cv2.INTER_AREA if height * width < chances.size else cv2.INTER_LINEAR
         return np.asarray(cv2.resize(chances, (width, height), interpolation=way), np.float32)
-    guide = in_grey(small).astype(np.float32) / 255
+    guide = small.astype(np.float32) / 255
     window = (_REACH, _REACH)
     mean, chance = cv2.blur(guide, window), cv2.blur(chances, window)
     variance = cv2.blur(guide * guide, window) - mean * mean
@@ -173,25 +173,25 @@ def enlarged(chances: Singles, frame: Bytes, small: Bytes) -> Singles:
         for one in (slope / 255, offset)
     )
     # In place, as new memory of this size costs more than the arithmetic.
-    wide *= in_grey(frame)
+    wide *= luma
     wide += rest
     return wide
 
 
-def marked(chances: Singles, frame: Bytes, small: Bytes, level: float) -> Bytes:
+def marked(chances: Singles, luma: Bytes, small: Bytes, level: float) -> Bytes:
     """Return where enlarged probabilities reach a level, 0 or 255; see `enlarged`.
 
     Only the box around what can reach it is enlarged.
     """
-    height, width = frame.shape[:2]
+    height, width = luma.shape
     tall, wide = chances.shape
     mask = np.zeros((height, width), np.uint8)
     left, top, across, down = cv2.boundingRect((chances >= level * _POSSIBLE).view(np.uint8))
     columns = _whole(left, left + across, wide, width)
     rows = _whole(top, top + down, tall, height)
     here, there = (tuple(slice(*ends) for ends in pair) for pair in zip(rows, columns, strict=True))
-    chances = enlarged(chances[here], frame[there], small[here])
-    mask[there] = (chances >= level).view(np.uint8) * np.uint8(255)
+    reaches = enlarged(chances[here], luma[there], small[here]) >= level
+    mask[there] = reaches.view(np.uint8) * np.uint8(255)
     return mask
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.camera import Each
-from bgsub.background.plates import at_working_size
+from bgsub.background.plates import small_of
 from bgsub.background.render import largest_difference
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene, Shown
@@ -68,10 +68,9 @@ class FrameView:
 
     @classmethod
     def of(cls, picture: Bytes) -> FrameView:
-        """Return the view of a picture, (h, w, 3) BGR or (h, w) grey, that is in no layout."""
-        view = cls(Layout("bgr" if picture.ndim == 3 else "gray", *picture.shape[:2]), picture)
-        view._made["picture"] = picture
-        return view
+        """Return the view of a picture, (h, w, 3) BGR or (h, w) grey."""
+        layout = Layout("bgr" if picture.ndim == 3 else "gray", *picture.shape[:2])
+        return cls(layout, layout.pack(picture))
 
     def _once(self, name: str, make: Callable[[], Bytes]) -> Bytes:
         if name not in self._made:
@@ -93,7 +92,7 @@ class FrameView:
     @property
     def small(self) -> Bytes:
         """The frame at the size at which objects are looked for, (h', w', 3)."""
-        return self._once("small", lambda: at_working_size(self.seen))
+        return self._once("small", lambda: small_of(self.layout, self.row))
 
     @property
     def residual(self) -> Bytes:

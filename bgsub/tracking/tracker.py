@@ -72,8 +72,7 @@ class Observation:
     cx, cy, area, sign
         As in `Detection`; of the whole region where objects have merged, but for the centre.
     score : float
-        Probability that this is an object, by that of its pixels, its size and how often it was
-        seen.
+        Probability that this is an object, by its pixels', its size and how often it was seen.
     merged : bool
         Whether its region holds another track too.
     first_s : float

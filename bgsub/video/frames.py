@@ -125,8 +125,7 @@ class Layout:
             yuv = np.asarray(cv2.transform(image, backward), dtype=np.uint8)
             if self.kind == "yuv420":
                 luma[...] = yuv[:, :, 0]
-            # Averages over 2×2 pixels; an odd size is continued by its last row or column, as
-            # encoders do.
+            # Averages over 2×2 pixels; an odd size is continued as encoders do, by its last row.
             odd = (0, self.height % 2, 0, self.width % 2)
             even = cv2.copyMakeBorder(yuv[:, :, 1:], *odd, cv2.BORDER_REPLICATE)
             small = cv2.resize(even, self.chroma_shape[::-1], interpolation=cv2.INTER_AREA)
@@ -134,19 +133,23 @@ class Layout:
                 target[...] = plane
         return vector
 
-    def seen(self, vector: Bytes) -> Bytes:
+    def seen(self, vector: Bytes, *, halved: bool = False) -> Bytes:
         """As `to_bgr`, but of the file's luma and chroma where they are kept: in every format."""
-        return self.to_bgr(vector, by_chroma=self.with_chroma)
+        return self.to_bgr(vector, by_chroma=self.with_chroma, halved=halved)
 
-    def to_bgr(self, vector: Bytes, *, by_chroma: bool = False) -> Bytes:
+    def to_bgr(self, vector: Bytes, *, by_chroma: bool = False, halved: bool = False) -> Bytes:
         """Return a frame as a picture in OpenCV's order, (h, w, 3), or (h, w) for gray.
 
-        A view for gray and bgr; a new picture for yuv420, its chroma repeated over 2×2 pixels.
+        A view for gray and bgr; a new picture for yuv420, its chroma repeated over 2×2 pixels, or
+        `halved`, if both sides are even: of the luma's means over these.
         """
         if self.kind != "yuv420" and not by_chroma:
             return self.planes(vector)[-1]
-        luma, chroma = self.luma(vector), self.chroma(vector)
-        u_full, v_full = (doubled(plane)[: self.height, : self.width] for plane in chroma)
+        luma, (u_full, v_full) = self.luma(vector), self.chroma(vector)
+        if halved and not (self.height % 2 or self.width % 2):
+            luma = np.asarray(cv2.resize(luma, u_full.shape[::-1], interpolation=cv2.INTER_AREA))
+        else:
+            u_full, v_full = (doubled(p)[: self.height, : self.width] for p in (u_full, v_full))
         if self.matrix == "bt601":  # OpenCV's YCrCb is full-range BT.601, and much faster
             bgr = cv2.cvtColor(cv2.merge([luma, v_full, u_full]), cv2.COLOR_YCrCb2BGR)
         else:

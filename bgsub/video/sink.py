@@ -109,8 +109,7 @@ class FrameClock:
     def tick(self, time_s: float | None) -> int:
         """Return the timestamp of the next frame, in units of ``time_base``, always increasing.
 
-        No time, or one that does not advance or jumps by a day, means one frame interval after the
-        frame before.
+        No time, or one that does not advance or jumps by a day, means one frame interval later.
         """
         if time_s is not None and not math.isfinite(time_s):
             time_s = None

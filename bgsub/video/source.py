@@ -76,8 +76,7 @@ def open_source(
     mask_image : path or ndarray of uint8, optional
         A picture of the input's size; what is darker than 128 is left out of the fit.
     ignore : path or ndarray of uint8, optional
-        A picture of the input's size; what is 128 and brighter takes part in the fit, but is never
-        foreground.
+        A picture of the input's size; what is 128 or more is fitted, but never foreground.
     color : {"auto", "gray", "color"}
         Whether frames carry colours; as the input by default.
     on_bad_frame : {"skip", "repeat", "fail"}

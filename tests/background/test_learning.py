@@ -11,10 +11,7 @@ from bgsub.pipeline.run import fit_errors, run
 from bgsub.video.frames import Layout
 
 
-@pytest.mark.parametrize(
-    ("k", "n", "advice"),
-    [(9, 9, "--k 1 or less"), (5, 12, "--k 2 or less")],
-)
+@pytest.mark.parametrize(("k", "n", "advice"), [(9, 9, "--k 1 or less"), (5, 12, "--k 2 or less")])
 def test_a_rank_that_cannot_be_is_refused_with_advice(k, n, advice):
     with pytest.raises(UsageError, match=f"--k {k}.*{advice}"):
         check_rank(k, n)

@@ -87,10 +87,7 @@ def test_a_process_that_cannot_start_says_why_and_is_not_tried_again(films, caps
     ("reply", "text"),
     [
         (FAILED, "bgsub: a: is damaged"),
-        (
-            BgsubError("every worker that tried it died"),
-            "a.npy: every worker that tried it died",
-        ),
+        (BgsubError("every worker that tried it died"), "a.npy: every worker that tried it died"),
         (ModuleNotFoundError("No module named 'bgsub'"), "install the same bgsub on all workers"),
         (ValueError("strange"), "a.npy: unexpected error: ValueError: strange"),
     ],

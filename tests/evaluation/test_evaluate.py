@@ -14,14 +14,8 @@ from bgsub.video.images import write_image
 TRUTH = str(Path(__file__).parents[2] / "sample_videos" / "water_masks.mkv")
 
 # Frame 1: 2 TP, 1 FP, 1 FN, 2 TN, and 2 unscored. Frame 2: 4 TN, 1 FP, 1 shadow that is TN.
-MASKS = [
-    [[255, 255, 255, 0], [0, 0, 255, 0]],
-    [[255, 0, 0, 0], [0, 0, 0, 255]],
-]
-TRUTHS = [
-    [[255, 255, 0, 255], [0, 50, 85, 170]],
-    [[0, 0, 0, 50], [0, 170, 170, 170]],
-]
+MASKS = [[[255, 255, 255, 0], [0, 0, 255, 0]], [[255, 0, 0, 0], [0, 0, 0, 255]]]
+TRUTHS = [[[255, 255, 0, 255], [0, 50, 85, 170]], [[0, 0, 0, 50], [0, 170, 170, 170]]]
 FIRST, SECOND = Counts(tp=2, fp=1, fn=1, tn=2), Counts(tp=0, fp=1, fn=0, tn=4)
 
 

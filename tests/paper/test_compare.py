@@ -27,10 +27,7 @@ def clip(tmp_path_factory):
 def watched(clip):
     """All methods, with the truth; and the stages and the files that were there meanwhile."""
     options = CompareOptions(
-        run=RunOptions(temp=str(clip)),
-        ks=(1, 2),
-        frames=(5, 40),
-        truth=str(clip / "frames.csv"),
+        run=RunOptions(temp=str(clip)), ks=(1, 2), frames=(5, 40), truth=str(clip / "frames.csv")
     )
     stages, files = set(), set()
 

@@ -177,10 +177,7 @@ def test_arrays_of_an_npz_file(tmp_path, names):
     ("arrays", "message"),
     [
         ({"a": IMAGES}, "holds a; it must hold X and y or x_train and y_train"),
-        (
-            {"X": IMAGES, "y": LABELS[:3]},
-            "digits are 4×3×2 and 3; one digit for each picture",
-        ),
+        ({"X": IMAGES, "y": LABELS[:3]}, "digits are 4×3×2 and 3; one digit for each picture"),
         ({"X": LABELS, "y": LABELS}, "one digit for each picture"),
         ({"X": IMAGES, "y": np.array(list("abcd"))}, "pictures and digits must be numbers"),
         ({"X": IMAGES * np.nan, "y": LABELS}, "no finite number"),
