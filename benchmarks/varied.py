@@ -108,6 +108,26 @@ def _noisy(seen: Seen) -> Seen:
     return seen.valued(seen.picture + random.normal(0, 3, shape))
 
 
+def _sunlit(seen: Seen) -> Seen:
+    """Let light fall on two parts of the scene for half a second of each, or a shadow."""
+    number, frame = divmod(seen.at, 25)
+    if frame < 12:
+        return seen
+    random = np.random.default_rng(number)
+    high, wide = seen.picture.shape[:2]
+    light = np.ones((high, wide), np.float32)
+    for _ in range(2):
+        part = np.zeros((high, wide), np.float32)
+        corner = random.uniform(0, 0.75, 2) * (wide, high)
+        sides = random.uniform((0.1, 0.15), (0.35, 0.4)) * (wide, high)
+        window = corner + sides * np.array([(0, 0), (1, 0), (1.2, 1), (0.2, 1)])
+        cv2.fillPoly(part, [window.astype(np.int32)], (1.0,))
+        soft = cv2.GaussianBlur(part, (0, 0), wide / 200)
+        change = np.exp(random.uniform(np.log(0.03), np.log(0.3))) * random.choice([-1, 1])
+        light *= 1 + change * soft
+    return seen.valued(seen.picture * light[..., None])
+
+
 class Variant(NamedTuple):
     """How it is made: of which frames, by what change of each, with which codec, how many a second.
 
@@ -141,6 +161,7 @@ VARIANTS = {
     "trembling": Variant(partial(_shaken, trembling(1.5), 0.0)),
     "handheld": Variant(partial(_shaken, trembling(6, degrees=1), 0.5), codec=x264(28)),
     "cropped": Variant(_cropped),
+    "sunlit": Variant(_sunlit),
 }
 # What should change nothing: F of each scene is to stay within some hundredths.
 SLIGHT = {

@@ -24,7 +24,7 @@ Singles = NDArray[np.float32]
 SIDE = 192
 """Pixels of a crop's side."""
 
-VARIATIONS = ("surges", "specks", "patches", "clocks", "casts")
+VARIATIONS = ("surges", "specks", "patches", "clocks", "casts", "faint")
 """What may be done to a crop and is told of it, so that it can be left out."""
 
 _IMAGES = ("frame", "before", "first", "second")
@@ -159,6 +159,10 @@ def _cut_out(file: dict[str, Bytes], most: int = 60) -> list[Cutout]:
 def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple[Singles, Bytes]:
     """Vary a crop, and return the inputs of the network and the truth, (h, w)."""
     crop = _turned(crop, rng)
+    # In thermal film what is faint and even is an object, in colour film it is light.
+    if rng.random() < 0.4:
+        crop = replace(crop, images=np.repeat(crop.images.mean(-1, keepdims=True), 3, axis=-1))
+    is_grey = bool(np.ptp(crop.images[2], axis=-1).max() < 1)
     if rng.random() < 0.3:
         crop = _furnished(crop, examples, rng)
     if rng.random() < 0.2:
@@ -166,16 +170,16 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
         crop = _surging(crop, rng)
     if rng.random() < 0.5:
         for _ in range(rng.integers(1, 5)):
-            crop = _pasted(crop, examples, rng)
+            crop = _pasted(crop, examples, rng, is_grey=is_grey)
     if rng.random() < 0.12:
         examples.used.add("specks")
         for _ in range(rng.integers(1, 5)):
             crop = _specked(crop, rng)
     if rng.random() < 0.3:
         crop = _lit(crop, rng)
-    if rng.random() < 0.2:
+    if rng.random() < (0.08 if is_grey else 0.25):
         examples.used.add("patches")
-        crop = _toned(crop, rng) if rng.random() < 0.4 else _patched(crop, rng)
+        crop = _toned(crop, rng) if rng.random() < 0.3 else _patched(crop, rng)
     if rng.random() < 0.12:
         crop = _shaken(crop, rng)
     if rng.random() < 0.1:
@@ -523,12 +527,25 @@ def _specked(crop: Crop, rng: np.random.Generator) -> Crop:
 def _patched(crop: Crop, rng: np.random.Generator) -> Crop:
     """Let sun or the shadow of a cloud fall on a part of the place, whose texture it leaves."""
     kind = rng.random()
-    if kind < 0.4:  # what looks alike: a road, a wall
+    if kind < 0.25:  # through windows
+        field = np.zeros((SIDE, SIDE), np.float32)
+        for _ in range(rng.integers(1, 4)):
+            tall, wide = np.exp(rng.uniform(np.log(8), np.log(0.8 * SIDE), 2)).astype(int)
+            laid = _laid(
+                Cutout(np.zeros((tall, wide, 3), np.float32), _shape(rng, tall, wide)),
+                int(rng.uniform(-0.4 * tall, SIDE - 0.6 * tall)),
+                int(rng.uniform(-0.4 * wide, SIDE - 0.6 * wide)),
+                0,
+            )
+            if laid is not None:
+                field = np.maximum(field, laid[0][..., 0])
+        field = 4 * field - 2
+    elif kind < 0.5:  # what looks alike: a road, a wall
         luma = cv2.GaussianBlur(crop.images[2].mean(-1), (0, 0), rng.uniform(0.5, 4))
         y, x = rng.integers(SIDE, size=2)
         field = rng.uniform(8, 40) - np.abs(luma - luma[y, x])
         field = field / 10 + 0.7 * _waves(rng, 30)
-    elif kind < 0.8:
+    elif kind < 0.85:
         field = _waves(rng, rng.uniform(8, 45)) + rng.uniform(-1, 1)
     else:
         turn = rng.uniform(0, 2 * np.pi)
@@ -536,8 +553,9 @@ def _patched(crop: Crop, rng: np.random.Generator) -> Crop:
         field = 4 * (np.cos(turn) * x + np.sin(turn) * y + rng.uniform(-0.8, 0.8))
     where = np.clip(field / float(np.exp(rng.uniform(np.log(0.02), np.log(2)))) + 0.5, 0, 1)
     where = cv2.GaussianBlur(where.astype(np.float32), (0, 0), rng.uniform(0.5, 3))[..., None]
-    light = float(np.exp(rng.uniform(0.05, 0.7) * rng.choice([-1, 1], p=[0.35, 0.65])))
-    light = light * rng.uniform(0.95, 1.05, 3).astype(np.float32)
+    change = float(np.exp(rng.uniform(np.log(0.01), np.log(0.7))))
+    light = np.exp(change * rng.choice([-1, 1], p=[0.35, 0.65]))
+    light = light * (1 + min(0.05, 0.5 * change) * rng.uniform(-1, 1, 3)).astype(np.float32)
     images, truth = crop.images.copy(), crop.truth
     images[0] *= 1 + where * (light - 1)
     images[1] *= 1 + where * (light * rng.uniform(0.9, 1.1) ** (rng.random() < 0.3) - 1)
@@ -564,13 +582,17 @@ def _toned(crop: Crop, rng: np.random.Generator) -> Crop:
     return replace(crop, images=images)
 
 
-def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
+def _pasted(
+    crop: Crop, examples: Examples, rng: np.random.Generator, *, is_grey: bool = False
+) -> Crop:
     """Paste an object, with its shadow, that moves, stands, has stood long, or has gone."""
     one = _object(examples, rng)
     height, width = one.opacity.shape
     top = int(rng.uniform(-0.4 * height, SIDE - 0.6 * height))
     left = int(rng.uniform(-0.4 * width, SIDE - 0.6 * width))
-    laid = _laid(one, top, left, rng.uniform(0, 1.3))
+    if is_grey:
+        one = replace(one, colors=np.repeat(one.colors.mean(-1, keepdims=True), 3, axis=-1))
+    laid = _laid(one, top, left, rng.uniform(0, 1.8 if is_grey else 1.3))
     if laid is None:
         return crop
     opacity, colors = laid
@@ -580,15 +602,22 @@ def _pasted(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
     if not inside.any():
         return crop
     first = images[2]
-    if rng.random() < 0.35:  # colours close to the place's
-        mean, near = colors[inside].mean(0), first[inside].mean(0)
+    # What is close to the place's colours, or some noises beside them, hides its texture as well:
+    # where that stays the light has changed.
+    smooth = cv2.GaussianBlur(first, (0, 0), float(np.clip(0.2 * min(height, width), 1.5, 8)))
+    mean = colors[inside].mean(0)
+    if rng.random() < 0.35:
+        examples.used.add("faint")
         if rng.random() < 0.5:
-            colors = colors + (first - colors) * rng.uniform(0.3, 0.85)
+            colors = colors + (smooth - colors) * rng.uniform(0.3, 0.85)
         else:
+            near = first[inside].mean(0)
             colors = (colors - mean) * rng.uniform(0.1, 1) + near + rng.uniform(-25, 25, 3)
-    elif rng.random() < (0.5 if height < 15 else 0.25):  # faint: some noises beside the place
+    elif rng.random() < (0.5 if is_grey or height < 15 else 0.25 if height < 50 else 0.1):
+        examples.used.add("faint")
         off = (noise[inside].mean() / 8 * rng.uniform(2, 8) + 3) * rng.choice([-1, 1])
-        colors = first + off * rng.uniform(0.6, 1.2, 3)
+        tint = 1.0 if is_grey else rng.uniform(0.6, 1.2, 3)
+        colors = (colors - mean) * rng.uniform(0, 0.25) + smooth + off * tint
     colors = np.clip(colors, 0, 255).astype(np.float32)
     staying = rng.random()
     if staying < 0.4:
@@ -754,9 +783,7 @@ def _shaken(crop: Crop, rng: np.random.Generator) -> Crop:
 
 def _recolored(crop: Crop, rng: np.random.Generator) -> Crop:
     images, factor = crop.images, 1.0
-    if rng.random() < 0.4:
-        images = np.repeat(images.mean(-1, keepdims=True), 3, axis=-1)
-    elif rng.random() < 0.35:
+    if rng.random() < 0.35:
         images = images[..., rng.permutation(3)]
     kind = rng.random()
     if kind < 0.25:  # little contrast

@@ -42,8 +42,8 @@ from .conftest import (
 def model(tmp_path_factory):
     """The model of a run on the place of `walk`, with which nothing has to be learned."""
     folder = tmp_path_factory.mktemp("model")
-    np.save(folder / "place.npy", np.stack(walk(40, [])))
-    run(folder / "place.npy", folder / "run", make_options(k=1, outputs={"model"}))
+    (folder / "place.ts").write_bytes(transport(walk(40, [])))
+    run(folder / "place.ts", folder / "run", make_options(k=1, outputs={"model"}))
     return str(folder / "run" / "model.npz")
 
 
