@@ -189,6 +189,8 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
     crop = _noisy(crop, rng)
     if rng.random() < 0.12:
         crop = _stilled(crop, rng)
+    if is_grey:  # all of it
+        crop = replace(crop, images=np.repeat(crop.images.mean(-1, keepdims=True), 3, axis=-1))
     frame, before, first, second = np.clip(np.rint(crop.images), 0, 255).astype(np.uint8)
     if rng.random() < 0.1:
         quality = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(25, 90))]

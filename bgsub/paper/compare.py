@@ -367,8 +367,7 @@ def _serve(connection: Connection, frames: FrameFile) -> None:
 
 
 def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)
 

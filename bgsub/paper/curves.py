@@ -137,11 +137,10 @@ def _read(path: Path, count: int = -1) -> bytes:
 
 def _read_idx_pair(path: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     images = read_idx(path)
-    name = path.name.replace("images", "labels").replace("idx3", "idx1")
-    beside = path.with_name(name)
-    if name == path.name or not beside.is_file():
-        raise InputError(f"{path}: its labels are missing; they must be beside it, as {name}")
-    return images, read_idx(beside)
+    own = path.with_name(path.name.replace("images", "labels").replace("idx3", "idx1"))
+    if own == path or not own.is_file():
+        raise InputError(f"{path}: its labels are missing; they must be beside it, as {own.name}")
+    return images, read_idx(own)
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:

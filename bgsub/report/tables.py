@@ -224,8 +224,7 @@ def _frames(form: str, events: Sequence[Event | SceneEvent], numbers: Sequence[i
 def _first_of(tracks: Sequence[int]) -> str:
     """Name the first tracks of an event; of a busy street there may be hundreds."""
     shown = " ".join(map(str, tracks[:_TRACKS_SHOWN]))
-    more = len(tracks) - _TRACKS_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown
+    return f"{shown} and {more} more" if (more := len(tracks) - _TRACKS_SHOWN) > 0 else shown
 
 
 def _plain(event: Event) -> dict[str, int | float | str]:

@@ -41,7 +41,7 @@ def test_compare_writes_tables_figures_and_manifest_and_keeps_them_unless_forced
     errors = list(csv.DictReader((out / "frame_errors.csv").read_text().splitlines()))
     assert len(errors) == 30
     assert list(errors[0]) == [
-        *("frame", "time_s", "trpca_k1", "trpca_k2", "pca_k1", "pca_k2", "pcp_k1", "pcp_k2"),
+        *("frame", "time_s", "trpca_k1", "trpca_k2", "pca_k1", "pca_k2", "pcp_k1", "pcp_k2")
     ]
     manifest = json.loads((out / "run.json").read_text())
     assert manifest["command"] == "compare"

@@ -69,10 +69,7 @@ class TestFindings:
                     "foreground in 20 of 300 frames, 2.5 % of the pixels",
                 ],
             ),
-            (
-                6,
-                [f"something is in sight {SHARE}, so no frame stands out: {ADVICE}"],
-            ),
+            (6, [f"something is in sight {SHARE}, so no frame stands out: {ADVICE}"]),
         ],
     )
     def test_no_line_contradicts_another(self, empty, lines):
@@ -177,10 +174,7 @@ class TestFitHints:
 
     def test_no_hint_hides_a_warning_of_another_kind(self):
         estimator = SimpleNamespace(
-            scores_=np.zeros((4, 2)),
-            n_components=2,
-            error_location_=5.0,
-            error_scale_=0.1,
+            scores_=np.zeros((4, 2)), n_components=2, error_location_=5.0, error_scale_=0.1
         )
         fit = SimpleNamespace(
             estimator=estimator,

@@ -37,8 +37,7 @@ def film(height, width, floor, drifts):
 
 
 @pytest.mark.parametrize(
-    ("size", "floor", "drifts"),
-    [((240, 320), "plain", True), ((480, 640), "bedding", True)],
+    ("size", "floor", "drifts"), [((240, 320), "plain", True), ((480, 640), "bedding", True)]
 )
 def test_all_animals_are_found_and_little_else(size, floor, drifts, options):
     frames, places = film(*size, floor, drifts)

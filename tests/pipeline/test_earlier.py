@@ -6,12 +6,7 @@ import os
 import pytest
 
 from bgsub.errors import OutputError
-from bgsub.pipeline.results import (
-    check_unchanged,
-    describe,
-    earlier_outputs,
-    is_output_name,
-)
+from bgsub.pipeline.results import check_unchanged, describe, earlier_outputs, is_output_name
 
 
 def write_manifest(folder, **facts):

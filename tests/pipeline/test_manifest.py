@@ -6,13 +6,7 @@ import json
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.pipeline.results import (
-    Stopwatch,
-    input_identity,
-    load_manifest,
-    peak_memory,
-    versions,
-)
+from bgsub.pipeline.results import Stopwatch, input_identity, load_manifest, peak_memory, versions
 from tests.conftest import make_facts
 
 

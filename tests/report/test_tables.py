@@ -184,11 +184,7 @@ def test_ffmpeg_keeps_just_the_events(outliers) -> None:
             {"min_length": 2},
             "1 of 12 frames is an outlier, but no event is left (score above 12)",
         ),
-        (
-            make_table(3, 9, 10, 11, 12, change=CHANGE),
-            {},
-            CHANGED,
-        ),
+        (make_table(3, 9, 10, 11, 12, change=CHANGE), {}, CHANGED),
     ],
 )
 def test_summary(table, options, text) -> None:

@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bgsub.robustpca.descent import (
-    algorithm1,
-    descend,
-    random_orthonormal,
-    smallest,
-)
+from bgsub.robustpca.descent import algorithm1, descend, random_orthonormal, smallest
 from bgsub.robustpca.spaces import column_median, residuals
 
 from .helpers import both_spaces, contaminated, frames
@@ -61,9 +56,7 @@ matrices = st.tuples(
 
 @settings(max_examples=15, deadline=None)
 @given(
-    matrices,
-    st.sampled_from(["normal", "heavy", "bytes", "copies", "scaled"]),
-    st.floats(0.5, 1.0),
+    matrices, st.sampled_from(["normal", "heavy", "bytes", "copies", "scaled"]), st.floats(0.5, 1.0)
 )
 def test_the_objective_never_increases(sizes, kind, fraction):
     n, p, k, seed = sizes

@@ -1,5 +1,7 @@
 """A mask says what other options would mark, where it marks nothing, too."""
 
+from itertools import pairwise
+
 import cv2
 import numpy as np
 
@@ -23,3 +25,17 @@ def test_what_is_doubted_is_told_of_frames_without_an_object():
         doubts += [] if found.mask.any() else [found.left_out.doubt]
     assert doubts[0] == 0
     assert max(doubts) > 0
+
+
+def test_a_clock_that_is_left_out_marks_nothing_beside_itself():
+    rng = np.random.default_rng(3)
+    floor = cv2.GaussianBlur(rng.normal(150, 40, (90, 120, 3)), (0, 0), 2)
+    frames = np.clip(floor + rng.normal(0, 1.5, (40, 90, 120, 3)), 0, 250).astype(np.uint8)
+    blocks = np.where(rng.random((40, 1, 12, 1)) < 0.5, 20, 235)
+    frames[:, 40:] = np.repeat(blocks, 10, axis=2)
+    inside = np.arange(90)[:, None] < np.full(120, 40)
+    views = [FrameView.of(frame) for frame in frames]
+    model = MaskModel.learned(np.stack([view.small for view in views]), (90, 120), None)
+    for before, view in pairwise(views):
+        assert model.mask(view, before=before).mask[40:].any()
+        assert not model.mask(view, before=before, inside=inside).mask.any()

@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from bgsub.background.learning import (
-    NOISE_FRAMES,
-    THRESHOLD_BOUNDS,
-    choose_threshold,
-)
+from bgsub.background.learning import NOISE_FRAMES, THRESHOLD_BOUNDS, choose_threshold
 from bgsub.background.model import BackgroundModel
 from bgsub.pipeline.run import run
 from bgsub.robustpca.spaces import evenly
@@ -83,10 +79,7 @@ class TestMasks:
         filtered = np.asarray(cv2.medianBlur(plain, 5))
         np.testing.assert_array_equal(mask, without_small(filtered, 6))
 
-    @given(
-        inside=st_numpy.arrays(bool, (9, 11)),
-        clean=st.booleans(),
-    )
+    @given(inside=st_numpy.arrays(bool, (9, 11)), clean=st.booleans())
     def test_pixels_outside_are_never_foreground(self, inside, clean):
         rule = ResidualSegmenter(20, clean=clean, min_area=1)
         mask = rule.cut(np.full((9, 11), 90, np.uint8), inside)

@@ -13,13 +13,7 @@ import numpy as np
 import pytest
 
 from bgsub.errors import InputError
-from bgsub.tracking.feedback import (
-    Feedback,
-    drop_alike,
-    examples_of,
-    read_feedback,
-    write_feedback,
-)
+from bgsub.tracking.feedback import Feedback, drop_alike, examples_of, read_feedback, write_feedback
 from bgsub.tracking.recorder import ObjectOptions, ObjectRecorder, View
 from bgsub.tracking.tables import read_objects
 

@@ -12,14 +12,7 @@ import pytest
 
 from bgsub.errors import InputError
 from bgsub.video.source import open_source
-from tests.video.damaged_films import (
-    CONTAINERS,
-    DAMAGES,
-    RATE,
-    film,
-    packet_places,
-    shown_picture,
-)
+from tests.video.damaged_films import CONTAINERS, DAMAGES, RATE, film, packet_places, shown_picture
 
 FEW = 28  # pictures of films of which there are many: nearly three groups
 

@@ -6,12 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from bgsub.robustpca.competitors.row_methods import (
-    HRPCA,
-    PCA,
-    coordinates,
-    spatial_median,
-)
+from bgsub.robustpca.competitors.row_methods import HRPCA, PCA, coordinates, spatial_median
 from tests.robustpca.helpers import both_spaces, contaminated, frames, subspace_angle
 
 
