@@ -107,9 +107,9 @@ class MaskModel(Segmenter):
         shown, chances = self.scene.shown(found), said.objects
         if self.options.shadows == "keep":
             chances = np.maximum(chances, said.shadows)
-        if inside is not None:  # what is surer across the border, two pixels away, belongs there
+        if inside is not None:  # what is surer two pixels away, across the border, belongs there
             out = cv2.resize((~inside).view(np.uint8), chances.shape[::-1])
-            chances = chances * (chances > cv2.dilate(chances * out, np.ones((5, 5))))
+            chances = chances * (chances + 0.05 > cv2.dilate(chances * out, np.ones((5, 5))))
         # The F-measure that is expected of a mask, true by definition where probabilities are
         # calibrated. What is doubted everywhere is the calm of the net, and no object.
         hit = float(chances[chances >= self._level].sum())
