@@ -26,7 +26,7 @@ from bgsub.tracking.absorption import Absorber, Stillness, absorbed_after
 from bgsub.video.frames import Bytes, Layout
 
 # What has to be computed of a frame for a sink, besides its picture.
-Need = Literal["background", "mask", "scores"]
+Need = Literal["background", "mask", "scores", "all scores"]
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
@@ -100,7 +100,8 @@ class Loop:
     ) -> None:
         self.scene, self._workers = scene, workers
         needs, segmenter = set(needs), scene.segmenter
-        masks, self._with_scores = bool(needs & {"mask", "scores"}), "scores" in needs
+        masks, everywhere = bool(needs - {"background"}), "all scores" in needs
+        self._asked = {"with_scores": everywhere or "scores" in needs, "everywhere": everywhere}
         cuts = segmenter is not None and segmenter.needs_background
         self._with_background = "background" in needs or (masks and cuts)
         self._with_masks = masks or (self._with_background and scene.local is not None)
@@ -145,13 +146,13 @@ class Loop:
         return self._workers.map(function, items)
 
     def _segment(self, frames: list[SceneFrame]) -> None:
-        segmenter, inside, with_scores = self.scene.segmenter, self.scene.inside, self._with_scores
+        segmenter, inside, asked = self.scene.segmenter, self.scene.inside, self._asked
         if segmenter is None or not self._with_masks:
             return
 
         def mask(pair: tuple[SceneFrame | None, SceneFrame]) -> MaskResult:
             before, frame = pair
-            return segmenter.mask(frame, before=before, inside=inside, with_scores=with_scores)
+            return segmenter.mask(frame, before=before, inside=inside, **asked)
 
         pairs = zip([self._before, *frames[:-1]], frames, strict=True)
         results = self._map(mask, pairs, heavy=not segmenter.needs_background)

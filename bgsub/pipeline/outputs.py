@@ -184,7 +184,7 @@ class FrameOutputs(AbstractContextManager["FrameOutputs"]):
         except BaseException:
             self._abort()
             raise
-        if any(video.needs & {"mask", "scores"} for video in self._videos.values()):
+        if any(video.needs & {"mask", "all scores"} for video in self._videos.values()):
             inside = scene.layout.pixels if scene.inside is None else np.count_nonzero(scene.inside)
             self.statistics, self.camera = MaskStatistics(int(inside)), CameraWatch()
             self.sinks += [self.statistics, self.camera]
@@ -211,7 +211,7 @@ class FrameOutputs(AbstractContextManager["FrameOutputs"]):
             "foreground": ({shown_by}, self._draw_foreground),
             "mask": ({"mask"}, lambda frame: frame.mask),
             "input": (set(), lambda frame: frame.row[: layout.size]),
-            "scores": ({"scores"}, lambda frame: frame.scores),
+            "scores": ({"all scores"}, lambda frame: frame.scores),
         }
         return VideoOutput(sink, *drawings[output])
 

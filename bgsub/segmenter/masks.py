@@ -13,7 +13,7 @@ from bgsub.background.plates import Background, shrunk
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene, Shown
 from bgsub.runtime.limits import give_back
-from bgsub.segmenter.network import Answer, answer, enlarged, marked
+from bgsub.segmenter.network import Answer, answer, enlarged, reaching
 from bgsub.segmenter.protocol import Flags, FrameView, LeftOut, MaskOptions, MaskResult, Segmenter
 from bgsub.segmenter.residual import ResidualSegmenter
 from bgsub.video.frames import Bytes, in_color, in_grey
@@ -99,6 +99,7 @@ class MaskModel(Segmenter):
         before: FrameView | None = None,
         inside: Flags | None = None,
         with_scores: bool = False,
+        everywhere: bool = True,
         with_shadows: bool = False,
     ) -> MaskResult:
         """Segment a frame; without the one before it nothing moves. See `Segmenter`."""
@@ -115,22 +116,20 @@ class MaskModel(Segmenter):
         hit = float(chances[chances >= self._level].sum())
         total = np.count_nonzero(chances >= self._level) + float(chances[chances > _DOUBT].sum())
         confidence = 1.0 if total < 1 else min(1.0, 2 * hit / total)
-        if not with_scores and not with_shadows and float(chances.max()) < self._level:
-            mask, left = np.zeros(self.scene.shape, np.uint8), self._left_out(said, 0.0)
-            return MaskResult(mask, confidence=confidence, left_out=left, shown=shown)
-        scores = shadows = None
+        mask, shadows = np.zeros(self.scene.shape, np.uint8), None
+        scores = np.zeros(mask.shape, np.uint16) if with_scores else None
+        # That of regions which are too small for a mask, and of a mask.
+        level = 0.0 if with_scores and everywhere else min(self._level, THRESHOLDS["normal"])
+        if not with_shadows and float(chances.max()) < level:
+            left = self._left_out(said, 0.0)
+            return MaskResult(mask, scores, confidence, left_out=left, shown=shown)
         luma = frame.layout.luma(frame.row)
         small = shrunk(luma)
-        if with_scores:
-            wide = enlarged(chances, luma, small)
-            wide = wide if inside is None else wide * inside
-            mask = (wide >= self._level).view(np.uint8) * np.uint8(255)
-            wide = np.clip(wide, 0, 1)
-            wide *= SCALE
-            scores = np.rint(wide, out=wide).astype(np.uint16)
-        else:
-            mask = marked(chances, luma, small, self._level)
-            mask = mask if inside is None else mask * inside
+        part, wide = reaching(chances, luma, small, level)
+        wide = wide if inside is None else wide * inside[part]
+        mask[part] = (wide >= self._level).view(np.uint8) * np.uint8(255)
+        if scores is not None:
+            scores[part] = np.rint(SCALE * np.clip(wide, 0, 1))
         left = self._left_out(said, self._clean(mask))
         if with_shadows:
             shadows = (enlarged(said.shadows, luma, small) >= self._level) & (mask == 0)

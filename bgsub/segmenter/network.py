@@ -14,7 +14,7 @@ import numpy as np
 from bgsub.background.camera import moved
 from bgsub.background.plates import Background, Hypothesis, Plates
 from bgsub.robustpca.spaces import Singles
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, Part
 
 WEIGHTS = "mask.onnx"
 CHANNELS = 16  # planes that `features` returns
@@ -178,21 +178,15 @@ def enlarged(chances: Singles, luma: Bytes, small: Bytes) -> Singles:
     return wide
 
 
-def marked(chances: Singles, luma: Bytes, small: Bytes, level: float) -> Bytes:
-    """Return where enlarged probabilities reach a level, 0 or 255; see `enlarged`.
-
-    Only the box around what can reach it is enlarged.
-    """
+def reaching(chances: Singles, luma: Bytes, small: Bytes, level: float) -> tuple[Part, Singles]:
+    """Return the box around what can reach a level, and what is `enlarged` there."""
     height, width = luma.shape
     tall, wide = chances.shape
-    mask = np.zeros((height, width), np.uint8)
     left, top, across, down = cv2.boundingRect((chances >= level * _POSSIBLE).view(np.uint8))
     columns = _whole(left, left + across, wide, width)
     rows = _whole(top, top + down, tall, height)
-    here, there = (tuple(slice(*ends) for ends in pair) for pair in zip(rows, columns, strict=True))
-    reaches = enlarged(chances[here], luma[there], small[here]) >= level
-    mask[there] = reaches.view(np.uint8) * np.uint8(255)
-    return mask
+    here, there = ((slice(*y), slice(*x)) for y, x in zip(rows, columns, strict=True))
+    return there, enlarged(chances[here], luma[there], small[here])
 
 
 def _whole(first: int, last: int, short: int, long: int) -> list[tuple[int, int]]:

@@ -139,5 +139,9 @@ class Segmenter(Protocol):
         before: FrameView | None = None,
         inside: Flags | None = None,
         with_scores: bool = False,
+        everywhere: bool = True,
     ) -> MaskResult:
-        """Segment a frame, given the one before it; pixels that are not `inside` are background."""
+        """Segment a frame, given the one before it; pixels that are not `inside` are background.
+
+        Scores that are not wanted `everywhere` may be 0 where no object can be.
+        """

@@ -59,9 +59,10 @@ class ResidualSegmenter(Segmenter):
         before: FrameView | None = None,
         inside: Flags | None = None,
         with_scores: bool = False,
+        everywhere: bool = True,
     ) -> MaskResult:
         """Cut the residual of a frame; scores are hundredths of the threshold."""
-        del before
+        del before, everywhere
         largest = frame.residual
         scores = self.scores(largest, inside) if with_scores else None
         return MaskResult(self.cut(largest, inside), scores)
