@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import cv2
 import numpy as np
@@ -52,6 +53,16 @@ def ours(**wanted: Any) -> Callable[[Footage, Path], Path]:
         outputs = frozenset({"mask"})
         run(footage.frames, folder, RunOptions(outputs=outputs, format="mkv", **wanted))
         return folder / "mask.mkv"
+
+    return masks
+
+
+def without(part: str, instead: object) -> Callable[[Footage, Path], Path]:
+    """Masks of a whole run in which a part of the program is replaced, to see what it brings."""
+
+    def masks(footage: Footage, out: Path) -> Path:
+        with mock.patch(part, instead):
+            return ours()(footage, out)
 
     return masks
 
@@ -96,8 +107,10 @@ METHODS: dict[str, Callable[[Footage, Path], Path]] = {
     "KNN": live(cv2.createBackgroundSubtractorKNN),
     "median*": median_scores,
     "foreground": ours(still_objects="foreground"),
+    "unaligned": without("bgsub.background.plates.find_registration", lambda *_: None),
+    "one-state": without("bgsub.background.light._MOST_STATES", 1),
 }
-_USUAL = list(METHODS)[:-1]
+_USUAL = list(METHODS)[:5]
 
 _EMPTY = "robustness/brightness_change.avi"
 """Footage in which light changes and nothing moves: it needs no truth."""
