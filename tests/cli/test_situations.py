@@ -193,9 +193,10 @@ def test_apply_takes_a_results_folder(place, invoke) -> None:
     assert (done.exit_code, "r: holds no model.npz" in done.stderr) == (3, True)
 
 
-def test_the_end_of_a_run_says_what_the_masks_found(place, invoke) -> None:
+def test_the_end_of_a_run_says_what_the_masks_found(place, scene, invoke) -> None:
+    np.save("clip.npy", scene(16, visit=13))
     done = invoke("run", "clip.npy", "--k", 2, "--out", "r", "--only", "mask")
-    assert re.search(r"foreground in 3 of 12 frames, 1\.\d+ % of the pixels", done.stderr)
+    assert re.search(r"foreground in 3 of 16 frames, 1\.\d+ % of the pixels", done.stderr)
     done = invoke("run", "clip.npy", "--out", "e", "--only", "errors")
     assert "foreground" not in done.stderr
 

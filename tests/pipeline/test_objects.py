@@ -66,7 +66,7 @@ def test_the_paper_model_has_signs_too(clip, tmp_path, options):
 
 
 def test_places_are_those_of_the_input(clip, tmp_path, options):
-    part = options(outputs=TABLES, roi=(4, 4, 32, 24), scale=2.0, end=15)
+    part = options(outputs=TABLES, roi=(4, 4, 32, 24), scale=2.0)
     run(clip, tmp_path / "r", part)
     whole = {}
     for each in read_objects(tmp_path / "r" / "objects.csv"):
