@@ -189,7 +189,7 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
     crop = _noisy(crop, rng)
     if rng.random() < 0.12:
         crop = _stilled(crop, rng)
-    if is_grey:  # all of it
+    if is_grey:  # with all that was put into it
         crop = replace(crop, images=np.repeat(crop.images.mean(-1, keepdims=True), 3, axis=-1))
     frame, before, first, second = np.clip(np.rint(crop.images), 0, 255).astype(np.uint8)
     if rng.random() < 0.1:
@@ -592,8 +592,6 @@ def _pasted(
     height, width = one.opacity.shape
     top = int(rng.uniform(-0.4 * height, SIDE - 0.6 * height))
     left = int(rng.uniform(-0.4 * width, SIDE - 0.6 * width))
-    if is_grey:
-        one = replace(one, colors=np.repeat(one.colors.mean(-1, keepdims=True), 3, axis=-1))
     laid = _laid(one, top, left, rng.uniform(0, 1.8 if is_grey else 1.3))
     if laid is None:
         return crop

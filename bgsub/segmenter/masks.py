@@ -108,7 +108,7 @@ class MaskModel(Segmenter):
         shown, chances = self.scene.shown(found), said.objects
         if self.options.shadows == "keep":
             chances = np.maximum(chances, said.shadows)
-        if inside is not None:  # what is surer two pixels away, across the border, belongs there
+        if inside is not None:  # what is surer by .05 across the border, two pixels on, is of that
             out = cv2.resize((~inside).view(np.uint8), chances.shape[::-1])
             chances = chances * (chances + 0.05 > cv2.dilate(chances * out, np.ones((5, 5))))
         # The F-measure that is expected of a mask, true by definition where probabilities are
@@ -118,7 +118,7 @@ class MaskModel(Segmenter):
         confidence = 1.0 if total < 1 else min(1.0, 2 * hit / total)
         mask, shadows = np.zeros(self.scene.shape, np.uint8), None
         scores = np.zeros(mask.shape, np.uint16) if with_scores else None
-        # That of regions which are too small for a mask, and of a mask.
+        # Regions that are too small for a mask count from one half on, whatever its sensitivity.
         level = 0.0 if with_scores and everywhere else min(self._level, THRESHOLDS["normal"])
         if not with_shadows and float(chances.max()) < level:
             left = self._left_out(said, 0.0)

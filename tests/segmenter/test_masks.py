@@ -1,4 +1,4 @@
-"""A mask says what other options would mark, where it marks nothing, too."""
+"""A mask marks nothing of what is left out, and says what other options would mark."""
 
 from itertools import pairwise
 
