@@ -39,6 +39,9 @@ WITHOUT = {
 }
 """Inputs that can be kept from a network, to see what they bring; see `features`."""
 
+_UNSEEN = 0.12
+"""Share of crops of which a network is not shown one of these inputs, each drawn by itself."""
+
 _WIDE = (32, 64, 96, 128)
 """Channels of a teacher, which is too slow for use."""
 
@@ -54,15 +57,15 @@ take nine times as long."""
 
 
 def files_of(cache: Path) -> tuple[list[Path], list[float]]:
-    """Return the prepared files and how often each is drawn from: half of the time made films."""
+    """Return the prepared files and how often each is drawn: made films a third of the time."""
     real, made = (sorted(cache.glob(f"{kind}_*.npz")) for kind in ("real", "made"))
     groups = [scenes.group_of(file.stem[5:]) for file in real]
     sizes = [min(1.0, (len(mapped(file)["truth"]) / 30) ** 0.5) for file in real]
     weights = np.array(
         [size / groups.count(group) ** 0.5 for size, group in zip(sizes, groups, strict=True)]
     )
-    halves = (0.5 * weights / weights.sum()).tolist() + [0.5 / max(len(made), 1)] * len(made)
-    return real + made, halves
+    shares = (2 / 3 * weights / weights.sum()).tolist() + [1 / 3 / max(len(made), 1)] * len(made)
+    return real + made, shares
 
 
 def weights_of(truth: np.ndarray) -> np.ndarray:
@@ -222,6 +225,9 @@ class Learner:
         )
         self.seen = torch.ones(1, CHANNELS, 1, 1, device=device)
         self.seen[:, [plane for one in arguments.without for plane in WITHOUT.get(one, ())]] = 0
+        self._groups = torch.zeros(len(WITHOUT), CHANNELS, device=device)
+        for group, numbers in zip(self._groups, WITHOUT.values(), strict=True):
+            group[numbers] = 1
         self.entropy = torch.zeros((), device=device)
         self._where = torch.zeros(arguments.batch, dtype=torch.int64, device=device)
         both = zip(self.mean.state_dict().values(), self.net.state_dict().values(), strict=True)
@@ -253,8 +259,10 @@ class Learner:
         bank, at = self.bank, self._where
         planes = (bank.planes[at].float() * self.seen).contiguous(memory_format=torch.channels_last)
         kind = at.device.type
+        unseen = torch.rand(len(at), len(WITHOUT), device=at.device) < _UNSEEN
+        shown = 1 - (unseen.float() @ self._groups).clamp(max=1)
         with torch.autocast(kind, dtype=torch.bfloat16, enabled=_SHORT, cache_enabled=False):
-            halves = self.net(planes)
+            halves = self.net(planes * shown[..., None, None])
         logits = functional.pixel_shuffle(halves.float(), 2)
         loss, entropy = loss_of(logits, bank.truth[at], bank.weights[at].float())
         if self.teacher is not None:
