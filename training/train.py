@@ -37,10 +37,10 @@ WITHOUT = {
     "motion": [10],
     "noise": [7, 8, 14, 15],
 }
-"""Inputs that can be kept from a network, to see what they bring; see `features`."""
+"""Groups of inputs that can be kept from a network, to see what they bring; see `features`."""
 
 _UNSEEN = 0.12
-"""Share of crops of which a network is not shown one of these inputs, each drawn by itself."""
+"""Share of crops in which each of these groups is not shown: a network relies on no single one."""
 
 _WIDE = (32, 64, 96, 128)
 """Channels of a teacher, which is too slow for use."""
