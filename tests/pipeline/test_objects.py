@@ -18,7 +18,7 @@ TABLES = {"objects", "tracks", "events"}
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory):
     path = tmp_path_factory.mktemp("clip") / "clip.npy"
-    np.save(path, make_scene(20, 36, 48, visit=10))
+    np.save(path, make_scene(40, 36, 48, visit=20))
     return str(path)
 
 
@@ -37,13 +37,13 @@ def watched(clip):
 def test_the_visitor_is_one_object_with_one_track(clip, tmp_path, options):
     result = run(clip, tmp_path / "r", options(outputs=TABLES))
     assert "objective" not in result.manifest  # tables alone need no fit
-    assert result.manifest["frames"]["used"] == 20
+    assert result.manifest["frames"]["used"] == 40
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [
         *("events.csv", "events.json", "objects.csv", "run.json", "tracks.csv")
     ]
     assert result.manifest["objects"]["tracks"] == 1
     (track,) = read_tracks(tmp_path / "r" / "tracks.csv")
-    assert (track.first_frame, track.last_frame, track.frames) == (11, 20, 10)
+    assert (track.first_frame, track.last_frame, track.frames) == (21, 40, 20)
     seen = list(read_objects(tmp_path / "r" / "objects.csv"))
     for each in seen:
         index = each.frame - 1
@@ -51,12 +51,12 @@ def test_the_visitor_is_one_object_with_one_track(clip, tmp_path, options):
         assert np.abs(np.subtract(each.box, expected)).max() <= 2
         assert 0.5 < each.score <= 1
     (event,) = json.loads((tmp_path / "r" / "events.json").read_text())["events"]
-    assert (event["kind"], event["first_frame"], event["tracks"]) == ("object", 11, [1])
+    assert (event["kind"], event["first_frame"], event["tracks"]) == ("object", 21, [1])
 
 
 def test_beside_errors_the_event_is_both(watched):
     (row,) = csv.DictReader((watched[0] / "events.csv").read_text().splitlines())
-    assert (row["kind"], row["first_frame"], row["last_frame"]) == ("both", "11", "20")
+    assert (row["kind"], row["first_frame"], row["last_frame"]) == ("both", "21", "40")
 
 
 def test_the_paper_model_has_signs_too(clip, tmp_path, options):
@@ -108,11 +108,11 @@ def test_nothing_there_gives_headers_and_a_word(scene, save, tmp_path, options):
 
 def test_the_overlay_shows_a_box_where_the_visitor_is(watched, video):
     shown = video(watched[0] / "overlay.mp4")
-    assert len(shown) == 20
+    assert len(shown) == 40
     factor = shown.shape[2] // 48
     assert factor == 10
-    before, after = shown[5].astype(int), shown[15].astype(int)
-    x, y = (8 + 15 % 7) * factor, (8 + 15 % 5) * factor
+    before, after = shown[5].astype(int), shown[25].astype(int)
+    x, y = (8 + 25 % 7) * factor, (8 + 25 % 5) * factor
     rim = np.s_[y + 10 : y + 60, x - 4 : x + 4]
     assert np.abs(after[rim] - before[rim]).max() > 80
 
