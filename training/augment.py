@@ -24,8 +24,11 @@ Singles = NDArray[np.float32]
 SIDE = 192
 """Pixels of a crop's side."""
 
-VARIATIONS = ("surges", "specks", "patches", "clocks", "casts", "faint")
+VARIATIONS = ("surges", "specks", "patches", "clocks", "casts", "faint", "far")
 """What may be done to a crop and is told of it, so that it can be left out."""
+
+_FAR = 0.25
+"""Share of crops that may show a place from further away, with smaller objects than it has."""
 
 _IMAGES = ("frame", "before", "first", "second")
 
@@ -110,7 +113,9 @@ class Examples:
         self.used |= self._groups[index]
         which = int(rng.integers(len(file["truth"])))
         height, width = file["truth"].shape[1:]
-        scale = float(np.exp(rng.uniform(np.log(0.55), np.log(1.6)))) if rng.random() < 0.6 else 1.0
+        is_far = rng.random() < _FAR
+        low, high = (0.2, 0.7) if is_far else (0.55, 1.6)
+        scale = float(np.exp(rng.uniform(np.log(low), np.log(high)))) if rng.random() < 0.6 else 1.0
         tall = min(height, round(SIDE / scale))
         wide = min(width, round(SIDE / scale * (rng.uniform(0.85, 1.18) if scale != 1 else 1)))
         top, left = rng.integers(height - tall + 1), rng.integers(width - wide + 1)
@@ -120,22 +125,36 @@ class Examples:
             top = int(np.clip(y - tall * rng.uniform(0.1, 0.9), 0, height - tall))
             left = int(np.clip(x - wide * rng.uniform(0.1, 0.9), 0, width - wide))
         part = np.s_[which, top : top + tall, left : left + wide]
-        way = cv2.INTER_AREA if tall > SIDE else cv2.INTER_LINEAR
+        size, rims, least = (SIDE, SIDE), (0, 0, 0, 0), 1.0
+        if is_far and scale < 1:
+            self.used.add("far")
+            size = min(SIDE, round(wide * scale)), min(SIDE, round(tall * scale))
+            above, before = (int(rng.integers(SIDE - side + 1)) for side in reversed(size))
+            rims = above, SIDE - size[1] - above, before, SIDE - size[0] - before
+            least = rng.uniform(scale, 1)  # noise of neighbours is alike, or not
+        way = cv2.INTER_AREA if tall > size[1] else cv2.INTER_LINEAR
 
         def cut(plane: Bytes, way: int = way) -> NDArray[np.uint8]:
-            if plane.shape[:2] == (SIDE, SIDE):
-                return plane
-            return np.asarray(cv2.resize(plane, (SIDE, SIDE), interpolation=way), np.uint8)
+            if plane.shape[:2] != size[::-1]:
+                plane = np.asarray(cv2.resize(plane, size, interpolation=way), np.uint8)
+            if any(rims):  # around a picture that is smaller lies what it mirrors
+                plane = np.asarray(cv2.copyMakeBorder(plane, *rims, cv2.BORDER_REFLECT), np.uint8)
+            return plane
 
         images = np.stack([cut(file[name][part]) for name in _IMAGES]).astype(np.float32)
         shares = np.stack([cut(one[part[1:]]) for one in file["shares"][which]])
+        truth = cut(file["truth"][part], cv2.INTER_NEAREST).copy()
+        if any(rims):
+            covered = cut(np.uint8(255) * (file["truth"][part] == scenes.OBJECT))
+            truth[covered > 50] = scenes.UNSCORED
+            truth[covered > 128] = scenes.OBJECT
         return Crop(
             images,
             shares.astype(np.float32) / 255,
-            cut(file["noise"][part]).astype(np.float32),
-            cut(file["activity"][part]).astype(np.float32),
+            cut(file["noise"][part]).astype(np.float32) * np.float32(least),
+            cut(file["activity"][part]).astype(np.float32) * np.float32(least),
             np.stack([cut(one[part[1:]]) for one in file["order"][which]]).astype(np.float32) - 128,
-            cut(file["truth"][part], cv2.INTER_NEAREST).copy(),
+            truth,
         )
 
 
