@@ -125,13 +125,13 @@ class Examples:
             top = int(np.clip(y - tall * rng.uniform(0.1, 0.9), 0, height - tall))
             left = int(np.clip(x - wide * rng.uniform(0.1, 0.9), 0, width - wide))
         part = np.s_[which, top : top + tall, left : left + wide]
-        size, rims, least = (SIDE, SIDE), (0, 0, 0, 0), 1.0
+        size, rims, calm = (SIDE, SIDE), (0, 0, 0, 0), 1.0
         if is_far and scale < 1:
             self.used.add("far")
             size = min(SIDE, round(wide * scale)), min(SIDE, round(tall * scale))
             above, before = (int(rng.integers(SIDE - side + 1)) for side in reversed(size))
             rims = above, SIDE - size[1] - above, before, SIDE - size[0] - before
-            least = rng.uniform(scale, 1)  # noise of neighbours is alike, or not
+            calm = rng.uniform(scale, 1)  # means have less noise, unless neighbours share it
         way = cv2.INTER_AREA if tall > size[1] else cv2.INTER_LINEAR
 
         def cut(plane: Bytes, way: int = way) -> NDArray[np.uint8]:
@@ -146,13 +146,13 @@ class Examples:
         truth = cut(file["truth"][part], cv2.INTER_NEAREST).copy()
         if any(rims):
             covered = cut(np.uint8(255) * (file["truth"][part] == scenes.OBJECT))
-            truth[covered > 50] = scenes.UNSCORED
+            truth[(covered > 50) | (truth == scenes.OBJECT)] = scenes.UNSCORED
             truth[covered > 128] = scenes.OBJECT
         return Crop(
             images,
             shares.astype(np.float32) / 255,
-            cut(file["noise"][part]).astype(np.float32) * np.float32(least),
-            cut(file["activity"][part]).astype(np.float32) * np.float32(least),
+            cut(file["noise"][part]).astype(np.float32) * np.float32(calm),
+            cut(file["activity"][part]).astype(np.float32) * np.float32(calm),
             np.stack([cut(one[part[1:]]) for one in file["order"][which]]).astype(np.float32) - 128,
             truth,
         )
