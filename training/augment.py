@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bgsub.background.plates import LATER_UNIT, SPREAD_UNIT, count_colors
 from bgsub.segmenter.network import features
 from training import scenes
+from training.made import h264
 
 Bytes = NDArray[np.uint8]
 Singles = NDArray[np.float32]
@@ -24,7 +25,7 @@ Singles = NDArray[np.float32]
 SIDE = 192
 """Pixels of a crop's side."""
 
-VARIATIONS = ("surges", "specks", "patches", "clocks", "casts", "faint", "far")
+VARIATIONS = ("surges", "specks", "patches", "clocks", "casts", "faint", "far", "coded")
 """What may be done to a crop and is told of it, so that it can be left out."""
 
 _FAR = 0.25
@@ -134,7 +135,7 @@ class Examples:
             calm = rng.uniform(scale, 1)  # means have less noise, unless neighbours share it
         way = cv2.INTER_AREA if tall > size[1] else cv2.INTER_LINEAR
 
-        def cut(plane: Bytes, way: int = way) -> NDArray[np.uint8]:
+        def cut(plane: Bytes) -> NDArray[np.uint8]:
             if plane.shape[:2] != size[::-1]:
                 plane = np.asarray(cv2.resize(plane, size, interpolation=way), np.uint8)
             if any(rims):  # around a picture that is smaller lies what it mirrors
@@ -143,18 +144,13 @@ class Examples:
 
         images = np.stack([cut(file[name][part]) for name in _IMAGES]).astype(np.float32)
         shares = np.stack([cut(one[part[1:]]) for one in file["shares"][which]])
-        truth = cut(file["truth"][part], cv2.INTER_NEAREST).copy()
-        if any(rims):
-            covered = cut(np.uint8(255) * (file["truth"][part] == scenes.OBJECT))
-            truth[(covered > 50) | (truth == scenes.OBJECT)] = scenes.UNSCORED
-            truth[covered > 128] = scenes.OBJECT
         return Crop(
             images,
             shares.astype(np.float32) / 255,
             cut(file["noise"][part]).astype(np.float32) * np.float32(calm),
             cut(file["activity"][part]).astype(np.float32) * np.float32(calm),
             np.stack([cut(one[part[1:]]) for one in file["order"][which]]).astype(np.float32) - 128,
-            truth,
+            cut(scenes.resized(file["truth"][part], size)),
         )
 
 
@@ -211,17 +207,36 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
     if is_grey:  # with all that was put into it
         crop = replace(crop, images=np.repeat(crop.images.mean(-1, keepdims=True), 3, axis=-1))
     frame, before, first, second = np.clip(np.rint(crop.images), 0, 255).astype(np.uint8)
-    if rng.random() < 0.1:
-        quality = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(25, 90))]
-        frame, before = (
-            np.asarray(cv2.imdecode(cv2.imencode(".jpg", one, quality)[1], 1), np.uint8)
-            for one in (frame, before)
-        )
+    if rng.random() < 0.2:
+        examples.used.add("coded")
+        frame, before, first, second = _coded([frame, before, first, second], rng)
     maps = (
         np.clip(np.rint(one), 0, 255).astype(np.uint8)
         for one in (255 * crop.shares, crop.noise, crop.activity, 128 + crop.order)
     )
     return features(frame, first, second, before, *maps), crop.truth
+
+
+def _coded(pictures: list[Bytes], rng: np.random.Generator) -> list[Bytes]:
+    """Let frames and hypotheses come from a small camera, whose codec is coarse."""
+    size = 2 * round(SIDE / 2 / float(np.exp(rng.uniform(0, np.log(2.6)))))
+    way = cv2.INTER_LINEAR if rng.random() < 0.5 else cv2.INTER_CUBIC
+    frame, before, first, second = (
+        np.asarray(cv2.resize(one, (size, size), interpolation=cv2.INTER_AREA), np.uint8)
+        for one in pictures
+    )
+    if rng.random() < 0.5:
+        quality = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(20, 90))]
+        frame, before = (
+            np.asarray(cv2.imdecode(cv2.imencode(".jpg", one, quality)[1], 1), np.uint8)
+            for one in (frame, before)
+        )
+    else:
+        first, before, frame = h264([first, before, frame], int(rng.integers(20, 40)), 250)
+    return [
+        np.asarray(cv2.resize(one, (SIDE, SIDE), interpolation=way), np.uint8)
+        for one in (frame, before, first, second)
+    ]
 
 
 def _turned(crop: Crop, rng: np.random.Generator) -> Crop:
@@ -678,9 +693,8 @@ def _pasted(
         if rng.random() < 0.25:  # objects pass here often
             trail = np.maximum(opacity[..., 0], opacity[..., 0].max(1, keepdims=True))
             activity = np.maximum(activity, trail * rng.uniform(0, 120))
-    rim = (opacity[..., 0] > 0.15) & (truth != scenes.OBJECT)
-    truth[rim & (opacity[..., 0] > 0.35)] = scenes.UNSCORED
-    truth[opacity[..., 0] > 0.6] = scenes.OBJECT
+    # Half of a pixel decides: outlines that no truth scores grow.
+    truth[inside] = scenes.OBJECT
     return Crop(images, shares, noise, activity, order, truth)
 
 

@@ -616,7 +616,7 @@ def _put(
     smear: tuple[float, float],
     least: float,
 ) -> None:
-    """Draw an object with its foot at (x, y), smeared by its motion; its rim is not scored."""
+    """Draw an object with its foot at (x, y), smeared by its motion; half of a pixel decides."""
     h, w = look[1].shape
     pad = 2 + int(max(abs(smear[0]), abs(smear[1])))
     box = _clipped(x - w / 2 - pad, y - h - pad, x + w / 2 + pad, y + pad, scene.shape)
@@ -638,13 +638,16 @@ def _put(
         )
     part, marks = scene[area], truth[area]
     drawn = part * (1 - opacity[..., None]) + colors
-    inside = opacity > 0.55
-    if not inside.any():
+    rim, inside = opacity > 0.12, opacity > 0.5
+    is_tiny = not inside.any()
+    if is_tiny:
         inside = opacity > max(0.3, 0.8 * float(opacity.max()))
     change = np.abs(drawn - part).max(2)[inside].mean() if inside.any() else 0.0
     scene[area] = drawn
-    marks[(opacity > 0.12) & (marks != scenes.OBJECT)] = scenes.UNSCORED
-    marks[inside] = scenes.OBJECT if change >= least else scenes.UNSCORED
+    is_seen = change >= least
+    if is_tiny or not is_seen:
+        marks[rim & (marks != scenes.OBJECT)] = scenes.UNSCORED
+    marks[inside] = scenes.OBJECT if is_seen else scenes.UNSCORED
 
 
 def _fields(rng: Generator, count: int, cells: tuple[int, int]) -> Singles:
@@ -967,7 +970,7 @@ class _Camera:
                 for f in frames
             ]
         elif self.coder == "h264":
-            frames = _h264(frames, self.quality, int(self.rng.choice([12, 50, 250])))
+            frames = h264(frames, self.quality, int(self.rng.choice([12, 50, 250])))
         if self.native != 1:
             way = cv2.INTER_LINEAR if self.grain % 2 else cv2.INTER_CUBIC
             frames = [
@@ -977,7 +980,7 @@ class _Camera:
         return frames
 
 
-def _h264(frames: list[Bytes], crf: int, keys: int) -> list[Bytes]:
+def h264(frames: list[Bytes], crf: int, keys: int) -> list[Bytes]:
     """Return frames as x264 codes them."""
     import av
 

@@ -34,7 +34,7 @@ def example(background: Background, before: Bytes, frame: Bytes, truth: Bytes) -
     before, frame = (at_working_size(one) for one in (before, frame))
     found = background.of(frame)
     motion, shape = found.aligned.motion, frame.shape[:2]
-    small = cv2.resize(truth, shape[::-1], interpolation=cv2.INTER_NEAREST)
+    small = scenes.resized(truth, shape[::-1])
     if motion != type(motion)():
         small = cv2.warpAffine(
             small,

@@ -123,6 +123,22 @@ def truths(data: Path, name: str, film: Film) -> Iterator[tuple[int, Bytes]]:
         yield at[number], truth
 
 
+def resized(truth: Bytes, size: tuple[int, int]) -> Bytes:
+    """Return a truth at a size, (width, height): most of a pixel decides.
+
+    Half of one, and an object that is smaller than a pixel, are not scored.
+    """
+    if truth.shape == size[::-1]:
+        return truth.copy()
+    way = cv2.INTER_AREA if truth.shape[0] > size[1] else cv2.INTER_LINEAR
+    kinds = [(truth == kind).astype(np.float32) for kind in range(CLOCK + 1)]
+    parts = np.stack([cv2.resize(one, size, interpolation=way) for one in kinds])
+    found, own = parts.argmax(axis=0).astype(np.uint8), parts[OBJECT]
+    near = cv2.dilate((found == OBJECT).astype(np.uint8), np.ones((3, 3), np.uint8))
+    found[(np.abs(own - 0.5) < 0.02) | ((own > 0.2) & (near == 0))] = UNSCORED
+    return found
+
+
 def empty(name: str, count: int, length: int) -> list[int]:
     """Return indices of frames that show no object, spread evenly."""
     indices = [i for a, b in _EMPTY.get(name, []) for i in range(a, min(b, length))]
