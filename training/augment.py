@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bgsub.background.plates import LATER_UNIT, SPREAD_UNIT, count_colors
 from bgsub.segmenter.network import features
 from training import scenes
-from training.made import h264
+from training.made import h264, jpeg
 
 Bytes = NDArray[np.uint8]
 Singles = NDArray[np.float32]
@@ -226,11 +226,7 @@ def _coded(pictures: list[Bytes], rng: np.random.Generator) -> list[Bytes]:
         for one in pictures
     )
     if rng.random() < 0.5:
-        quality = [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(20, 90))]
-        frame, before = (
-            np.asarray(cv2.imdecode(cv2.imencode(".jpg", one, quality)[1], 1), np.uint8)
-            for one in (frame, before)
-        )
+        frame, before = jpeg([frame, before], int(rng.integers(20, 90)))
     else:
         first, before, frame = h264([first, before, frame], int(rng.integers(20, 40)), 250)
     return [

@@ -638,7 +638,7 @@ def _put(
         )
     part, marks = scene[area], truth[area]
     drawn = part * (1 - opacity[..., None]) + colors
-    rim, inside = opacity > 0.12, opacity > 0.5
+    inside = opacity > 0.5
     is_tiny = not inside.any()
     if is_tiny:
         inside = opacity > max(0.3, 0.8 * float(opacity.max()))
@@ -646,7 +646,7 @@ def _put(
     scene[area] = drawn
     is_seen = change >= least
     if is_tiny or not is_seen:
-        marks[rim & (marks != scenes.OBJECT)] = scenes.UNSCORED
+        marks[(opacity > 0.12) & (marks != scenes.OBJECT)] = scenes.UNSCORED
     marks[inside] = scenes.OBJECT if is_seen else scenes.UNSCORED
 
 
@@ -964,11 +964,7 @@ class _Camera:
     def coded(self, frames: list[Bytes]) -> list[Bytes]:
         """Return the frames after coding, at the film's size."""
         if self.coder == "jpeg":
-            setting = [cv2.IMWRITE_JPEG_QUALITY, self.quality]
-            frames = [
-                np.asarray(cv2.imdecode(cv2.imencode(".jpg", f, setting)[1], 1), np.uint8)
-                for f in frames
-            ]
+            frames = jpeg(frames, self.quality)
         elif self.coder == "h264":
             frames = h264(frames, self.quality, int(self.rng.choice([12, 50, 250])))
         if self.native != 1:
@@ -978,6 +974,13 @@ class _Camera:
                 for f in frames
             ]
         return frames
+
+
+def jpeg(frames: list[Bytes], quality: int) -> list[Bytes]:
+    """Return frames as JPEG codes them, in colour."""
+    setting = [cv2.IMWRITE_JPEG_QUALITY, quality]
+    coded = [cv2.imencode(".jpg", frame, setting)[1] for frame in frames]
+    return [np.asarray(cv2.imdecode(one, 1), np.uint8) for one in coded]
 
 
 def h264(frames: list[Bytes], crf: int, keys: int) -> list[Bytes]:
