@@ -63,12 +63,23 @@ def working_size(height: int, width: int) -> tuple[int, int]:
     return tall, wide
 
 
-def small_of(layout: Layout, row: Bytes) -> Bytes:
-    """Return a frame of a layout, as objects are looked for in it, at the working size."""
+def small_of(layout: Layout, row: Bytes, luma: Bytes | None = None) -> Bytes:
+    """Return a frame of a layout, as objects are looked for in it, at the working size.
+
+    Its `luma` at that size spares time where it is known.
+    """
     height, width = working_size(layout.height, layout.width)
-    # Colours are known at half the size, where most of a large picture needs not be converted.
-    halved = layout.height >= 2 * height and layout.width >= 2 * width
-    return in_color(shrunk(layout.seen(row, halved=halved)))
+    if not layout.has_chroma or height * width > layout.pixels:
+        return in_color(shrunk(layout.seen(row)))
+    planes = [shrunk(layout.luma(row)) if luma is None else luma]
+    # Planes have fewer pixels here than colours have at the size of the frame.
+    for chroma in layout.chroma(row):
+        small = chroma
+        while small.shape[0] > 1.5 * height and small.shape[1] > 1.5 * width:
+            half = small.shape[1] // 2, small.shape[0] // 2
+            small = np.asarray(cv2.resize(small, half, interpolation=cv2.INTER_AREA), np.uint8)
+        planes.append(np.asarray(cv2.resize(small, (width, height)), np.uint8))
+    return layout.colored(*planes)
 
 
 def at_working_size(frame: Bytes) -> Bytes:

@@ -173,19 +173,17 @@ class SequenceScore:
             yield index, image, classes
             self._progress(stage, index + 1, len(at_masks))
 
-    def _fitted(
-        self, mask: Image, shape: tuple[int, ...], mask_label: str, truth_label: str
-    ) -> Image:
+    def _fitted(self, mask: Image, shape: tuple[int, ...], own: str, truth: str) -> Image:
         """Check that a mask has the truth's size; masks of 16 bits become 8, scores keep them."""
         even = tuple(side + side % 2 for side in shape)
         if mask.shape != shape and mask.shape == even and self.masks.pictures.numbers is None:
             mask, self._was_padded = mask[: shape[0], : shape[1]], True  # as H.264 needs it
         if mask.shape != shape:
-            ours = f"{mask_label} is {_size(mask.shape)} pixels{self.masks.size_note}"
-            message = f"{ours}, but its truth {truth_label} is {_size(shape)}"
+            ours = f"{own} is {_size(mask.shape)} pixels{self.masks.size_note}"
+            message = f"{ours}, but its truth {truth} is {_size(shape)}"
             raise InputError(f"{message}; both must have one size")
         if self.dtype is not None and mask.dtype != self.dtype:
-            message = f"{mask_label}: has {8 * mask.itemsize} bits, others of {self.masks.path}"
+            message = f"{own}: has {8 * mask.itemsize} bits, others of {self.masks.path}"
             raise InputError(f"{message} have {8 * self.dtype.itemsize}; write all alike")
         self.dtype = mask.dtype
         return mask if self.options.scores else files.to_8_bit(mask)

@@ -121,9 +121,7 @@ def _curve(curve: ScoreCurve | None, threshold: float | None) -> dict[str, Any]:
 def _rows(evaluation: Evaluation) -> list[Row]:
     """Return a row for each sequence; of several, also their total and the mean."""
     sequences = evaluation.sequences
-    rows = [
-        _row(one.name, len(one.frames), one.counts, one.threshold, one.curve) for one in sequences
-    ]
+    rows = [_row(s.name, len(s.frames), s.counts, s.threshold, s.curve) for s in sequences]
     if len(rows) > 1:
         frames, curve = sum(row["frames"] for row in rows), evaluation.curve
         total = _row("total", frames, evaluation.total, evaluation.threshold, curve)

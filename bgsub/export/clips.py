@@ -59,9 +59,8 @@ class Stretches:
             yield from frames_at(self.source, places)
         elif isinstance(self._index, FilmIndex):
             first, stop = np.searchsorted(self._index.times, [low, high]).tolist()
-            yield from frames_at(
-                self.source, list(map(self._index.place, range(first + 1, stop + 1)))
-            )
+            numbers = range(first + 1, stop + 1)
+            yield from frames_at(self.source, list(map(self._index.place, numbers)))
         else:
             frame = self._latest or next(self._rest, None)
             while frame is not None and frame.time_s <= high:

@@ -136,11 +136,9 @@ class ScorerLearner:
         """Add the noise of every pixel, and what is usual in windows around it; return some √r."""
 
         def own(scorer: FrameScorer, i: int) -> float:
-            one = self._noisy[[i]]
-            picture = self._picture(one[0])[None]
-            (total,), deviations[[i]] = scoring.deviate(
-                scorer, picture, changes[one], left_out[one]
-            )
+            at = self._noisy[[i]]
+            picture = self._picture(at[0])[None]
+            (total,), deviations[[i]] = scoring.deviate(scorer, picture, changes[at], left_out[at])
             return total
 
         # The noise is what movement leaves, judged as at a noise of one grey level: with all of the

@@ -375,9 +375,7 @@ def _end_with_parent() -> None:
 def _attempt(task: FitTask, X: Any, gram: Gram, connection: Connection) -> FitOutcome | str:
     """Make a fit; what fails is told in a line."""
     try:
-        return fit_task(
-            task, X, gram, lambda done, residual: connection.send((done, float(residual)))
-        )
+        return fit_task(task, X, gram, lambda done, left: connection.send((done, float(left))))
     except MemoryError:
         return "out of memory"
     except Exception as error:  # noqa: BLE001 - the row says it, and the others go on

@@ -88,9 +88,8 @@ def render_errors(comparison: Comparison, *, plot_format: PlotFormat = "png") ->
             left, right = comparison.numbers[first] - 0.5, comparison.numbers[stop - 1] + 0.5
             axes.axvspan(left, right, color="#e6e6e6", linewidth=0, zorder=0)
         panels[-1].set_xlabel("frame")
-        panels[-1].xaxis.set_major_locator(
-            ticker.MaxNLocator(nbins=12, integer=True, min_n_ticks=1)
-        )
+        ticks = ticker.MaxNLocator(nbins=12, integer=True, min_n_ticks=1)
+        panels[-1].xaxis.set_major_locator(ticks)
         panels[0].set_xlim(comparison.numbers[0] - 0.5, comparison.numbers[-1] + 0.5)
         figure.supylabel("RMS error per pixel (grey levels)", fontsize=11)
         what = "" if comparison.labels is None else " (true outliers shaded)"

@@ -132,7 +132,6 @@ def _unlike(one: _Luma, other: _Luma) -> _Luma:
     """Return the variance of the difference in each part of two frames, which light leaves out."""
     size = min(_PARTS, one.shape[1]), min(_PARTS, one.shape[0])
     away = one - other
-    mean, square = (
-        cv2.resize(each, size, interpolation=cv2.INTER_AREA) for each in (away, away**2)
-    )
+    both = away, away**2
+    mean, square = (cv2.resize(each, size, interpolation=cv2.INTER_AREA) for each in both)
     return np.asarray(square - mean**2)

@@ -63,7 +63,7 @@ class LearnedScene:
             return self.local.background_of(shown, part)
         if frame.background is None:
             raise RuntimeError("no background was asked for")
-        return frame.layout.to_bgr(frame.background)[part]
+        return frame.layout.luma(frame.background)[part]
 
     def empty_scene(self, pictures: Bytes, empty: Flags, shown: Sequence[Shown]) -> Bytes:
         """Return one picture of the scene without its objects.

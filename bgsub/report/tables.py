@@ -64,9 +64,8 @@ def list_rows(form: str, columns: Sequence[str], rows: Sequence[Row], **facts: A
 
 def values_text(columns: Sequence[str], rows: Sequence[Row], *, width: int | None = None) -> str:
     """Return the columns that hold values, for people; cells wrap if a width is given."""
-    columns = [
-        name for name in columns if not rows or any(row[name] not in {None, ""} for row in rows)
-    ]
+    empty = {None, ""}
+    columns = [name for name in columns if not rows or any(row[name] not in empty for row in rows)]
     cells, numbers = _cells(columns, rows)
     down = list(zip(columns, *cells, strict=True))
     widths = [max(map(len, column)) for column in down]

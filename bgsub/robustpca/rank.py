@@ -188,9 +188,8 @@ def _reason(rank: int, gains: Floats) -> str:
         return f"the first component explains {percent[0]} {error}, {asked}, but 1 is the least"
     if rank == gains.size:
         return f"component {rank} explains {percent[-1]} {error}; no more are looked for"
-    return (
-        f"component {rank} explains {percent[rank - 1]} {error}, the next {percent[rank]}; {asked}"
-    )
+    last, after = percent[rank - 1 : rank + 1]
+    return f"component {rank} explains {last} {error}, the next {after}; {asked}"
 
 
 # --- bi-cross-validation ------------------------------------------------------------------------

@@ -9,14 +9,14 @@ import numpy as np
 
 from bgsub.background.camera import Each
 from bgsub.background.composite import plates_of
-from bgsub.background.plates import Background, shrunk
+from bgsub.background.plates import Background
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene, Shown
 from bgsub.runtime.limits import give_back
 from bgsub.segmenter.network import Answer, answer, enlarged, reaching
 from bgsub.segmenter.protocol import Flags, FrameView, LeftOut, MaskOptions, MaskResult, Segmenter
 from bgsub.segmenter.residual import ResidualSegmenter
-from bgsub.video.frames import Bytes, in_color, in_grey
+from bgsub.video.frames import Bytes, in_color, in_grey, pixels_within
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
@@ -123,8 +123,7 @@ class MaskModel(Segmenter):
         if not with_shadows and float(chances.max()) < level:
             left = self._left_out(said, 0.0)
             return MaskResult(mask, scores, confidence, left_out=left, shown=shown)
-        luma = frame.layout.luma(frame.row)
-        small = shrunk(luma)
+        luma, small = frame.layout.luma(frame.row), frame.small_luma
         part, wide = reaching(chances, luma, small, level)
         wide = wide if inside is None else wide * inside[part]
         mask[part] = (wide >= self._level).view(np.uint8) * np.uint8(255)
@@ -150,19 +149,15 @@ class MaskModel(Segmenter):
             x, y, wide, high = cv2.boundingRect(mask)
             part = mask[y : y + high, x : x + wide]
             outlines, (tree,) = cv2.findContours(part, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
-            # Pick's theorem: pixels inside of a polygon through pixels, and those on it.
-            inside = [cv2.contourArea(one) - len(one) / 2 + 1 for one in outlines]
-            small = [
-                parent < 0 and area + len(one) < self.min_area
-                for one, area, (*_, parent) in zip(outlines, inside, tree, strict=True)
-            ]
-            for index, (one, (*_, parent)) in enumerate(zip(outlines, tree, strict=True)):
-                if small[index]:
+            sizes, parents = list(map(pixels_within, outlines)), tree[:, 3]
+            small = (parents < 0) & (np.array(sizes) < self.min_area)
+            for one, size, up, drop in zip(outlines, sizes, parents, small, strict=True):
+                if drop:
                     cv2.drawContours(part, [one], -1, 0, cv2.FILLED)
-                    speck += inside[index] + len(one)
-                elif self.options.fill and parent >= 0 and inside[index] < self.min_area:
+                    speck += size
+                elif self.options.fill and up >= 0 and size - len(one) < self.min_area:
                     # A hole of what was dropped is no object.
-                    cv2.drawContours(part, [one], -1, 0 if small[parent] else 255, cv2.FILLED)
+                    cv2.drawContours(part, [one], -1, 0 if small[up] else 255, cv2.FILLED)
         return speck / mask.size
 
 

@@ -119,34 +119,23 @@ def features(
     spread *= np.float32(3 / 8)
     spread += 3
     own, one = cv2.split(frame), cv2.split(first)
-    for plane in range(3):
-        np.copyto(out[plane], own[plane])
-        _squash(out[plane], one[plane], out[3 + plane], room)
-        # (x − 128) / 64, exactly.
-        out[plane] *= np.float32(1 / 64)
-        out[plane] -= 2
     luma, plain, other = (cv2.cvtColor(each, cv2.COLOR_BGR2GRAY) for each in (frame, first, second))
-    np.copyto(out[9], luma)
-    _squash(out[9], other, out[6], room)
-    largest = reduce(cv2.max, map(cv2.absdiff, own, one))
-    for plane, apart in ((7, largest), (8, reduce(cv2.max, cv2.split(cv2.absdiff(frame, second))))):
-        np.copyto(out[plane], apart)
-        np.divide(out[plane], np.add(out[plane], spread, out=room), out=out[plane])
+    apart = list(map(cv2.absdiff, (*own, luma), (*one, other)))
+    for plane, (seen, expected) in enumerate(zip((*own, luma), (*one, other), strict=True)):
+        if plane < 3:  # (x − 128) / 64, exactly
+            cv2.addWeighted(seen, 1 / 64, seen, 0, -2, out[plane], dtype=cv2.CV_32F)
+        cv2.subtract(seen, expected, out[3 + plane], dtype=cv2.CV_32F)
+        np.add(apart[plane], np.float32(16), out=room)
+        np.divide(out[3 + plane], room, out=out[3 + plane])
+    largest = reduce(cv2.max, apart[:3])
     cv2.LUT(luma, _LOGARITHMS, out[9])
     out[9] -= cv2.LUT(plain, _LOGARITHMS, room)
     np.clip(out[9], -1.5, 1.5, out=out[9])
-    np.copyto(out[10], reduce(cv2.max, cv2.split(cv2.absdiff(frame, before))))
-    np.divide(out[10], np.add(out[10], 8, out=room), out=out[10])
+    others = [reduce(cv2.max, cv2.split(cv2.absdiff(frame, one))) for one in (second, before)]
+    for plane, by, size in ((7, largest, spread), (8, others[0], spread), (10, others[1], 8)):
+        np.copyto(out[plane], by)
+        np.divide(out[plane], np.add(out[plane], size, out=room), out=out[plane])
     return out
-
-
-def _squash(own: Singles, other: cv2.typing.MatLike, out: Singles, room: Singles) -> None:
-    """Write d / (|d| + 16) of the difference of two planes of grey levels."""
-    np.copyto(room, other)
-    np.subtract(own, room, out=out)
-    np.abs(out, out=room)
-    room += 16
-    np.divide(out, room, out=out)
 
 
 def enlarged(chances: Singles, luma: Bytes, small: Bytes) -> Singles:

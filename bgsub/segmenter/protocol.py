@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.background.camera import Each
-from bgsub.background.plates import small_of
+from bgsub.background.plates import shrunk, small_of
 from bgsub.background.render import largest_difference
 from bgsub.background.sample import Sample
 from bgsub.background.scene import Scene, Shown
-from bgsub.video.frames import Bytes, Layout
+from bgsub.video.frames import Bytes, Layout, Seen
 
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
@@ -63,6 +63,7 @@ class FrameView:
 
     def __init__(self, layout: Layout, row: Bytes, background: Bytes | None = None) -> None:
         self.layout, self.row, self.background = layout, row, background
+        self.seen = Seen(layout, row)
         # Not `functools.cached_property`, which locks out all other frames before Python 3.12.
         self._made: dict[str, Bytes] = {}
 
@@ -83,16 +84,14 @@ class FrameView:
         return self._once("picture", lambda: self.layout.to_bgr(self.row))
 
     @property
-    def seen(self) -> Bytes:
-        """The frame as objects are looked for in it, (h, w, 3) BGR or (h, w) grey."""
-        if not self.layout.with_chroma:
-            return self.picture
-        return self._once("seen", lambda: self.layout.seen(self.row))
-
-    @property
     def small(self) -> Bytes:
         """The frame at the size at which objects are looked for, (h', w', 3)."""
-        return self._once("small", lambda: small_of(self.layout, self.row))
+        return self._once("small", lambda: small_of(self.layout, self.row, self.small_luma))
+
+    @property
+    def small_luma(self) -> Bytes:
+        """The luma of the frame at that size, (h', w')."""
+        return self._once("small luma", lambda: shrunk(self.layout.luma(self.row)))
 
     @property
     def residual(self) -> Bytes:

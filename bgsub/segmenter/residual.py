@@ -56,13 +56,11 @@ class ResidualSegmenter(Segmenter):
         self,
         frame: FrameView,
         *,
-        before: FrameView | None = None,
         inside: Flags | None = None,
         with_scores: bool = False,
-        everywhere: bool = True,
+        **_: object,
     ) -> MaskResult:
         """Cut the residual of a frame; scores are hundredths of the threshold."""
-        del before, everywhere
         largest = frame.residual
         scores = self.scores(largest, inside) if with_scores else None
         return MaskResult(self.cut(largest, inside), scores)

@@ -297,9 +297,7 @@ class Subtractor:
         frame = _image(image)
         if self._shape is not None and frame.shape != self._shape:
             if frame.shape[:2] == self._shape[:2]:
-                kinds = (
-                    ("a grey frame", "colour") if frame.ndim == 2 else ("colours", "grey frames")
-                )
+                kinds = ("colours", "grey frames") if self._is_grey else ("a grey frame", "colour")
                 raise UsageError(f"{kinds[0]} given to a subtractor that has learned {kinds[1]}")
             size, known = (f"{one[1]}×{one[0]}" for one in (frame.shape, self._shape))
             raise UsageError(f"a frame of {size} is given, but those before are {known}")

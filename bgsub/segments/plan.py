@@ -66,9 +66,7 @@ class Segment:
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """Make one of the fields that a plan was saved with."""
-        before, after = (
-            tuple(Place(*place) for place in plain[name]) for name in ("before", "after")
-        )
+        before, after = (tuple(Place(*at) for at in plain[name]) for name in ("before", "after"))
         entry = None if plain["entry"] is None else Entry(*plain["entry"])
         return cls(**{**plain, "entry": entry, "before": before, "after": after})
 

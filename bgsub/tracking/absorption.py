@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bgsub.tracking.detections import positions
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, Pixels
 
 AT_ONCE_S = 2.0  # without change, after which ``background`` absorbs: a pause in a walk is shorter
 _ALIKE = 14  # grey levels up to which a pixel shows the same: noise of 3×3 pixels is less
@@ -48,7 +48,7 @@ class Absorber:
         self._start: float | None = None
         self._last = self._drifted = 0.0
 
-    def apply(self, mask: Bytes, picture: Bytes, time_s: float) -> Bytes:
+    def apply(self, mask: Bytes, picture: Pixels, time_s: float) -> Bytes:
         """Return a mask, 0 or 255, without what has come to rest; the picture may be the mask."""
         if self._start is None:
             self._start = self._last = time_s

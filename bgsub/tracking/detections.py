@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bgsub.video.frames import Bytes, Part, cut_out, in_grey
+from bgsub.video.frames import Bytes, Part, Pixels, cut_out, in_grey
 
 # x and y of the upper left corner, width and height, in pixels.
 Box = tuple[float, float, float, float]
@@ -48,7 +48,7 @@ def find_detections(
     *,
     min_area: int = 1,
     max_area: int | None = None,
-    picture: Bytes | None = None,
+    picture: Pixels | None = None,
     luma: Bytes | None = None,
     background: Callable[[Part], Bytes] | None = None,
     scores: NDArray[np.uint8] | NDArray[np.uint16] | None = None,
@@ -87,7 +87,7 @@ def find_detections(
         color: NDArray[np.float64] | tuple[()] = ()
         if picture is not None:
             values = cv2.mean(picture[part][rows], mask=inside[rows])
-            color = np.array(values[: 1 if picture.ndim == 2 else 3])
+            color = np.array(values[: 1 if len(picture.shape) == 2 else 3])
         score = float("nan")
         if scores is not None:
             mean = cv2.mean(scores[part], inside)[0]

@@ -17,7 +17,7 @@ from bgsub.tracking.events import EventCollector, SceneEvent, with_frame_events,
 from bgsub.tracking.regions import Line, Region, RegionCounter
 from bgsub.tracking.tables import ObjectsWriter, Track, TrackRecorder, write_tracks
 from bgsub.tracking.tracker import Followed, Observation, Tracker
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, Pixels
 
 # What a recorder writes; regions.csv too where there are regions or lines.
 FILES = ("objects.csv", "tracks.csv", "events.csv", "events.json")
@@ -163,7 +163,7 @@ class ObjectRecorder:
         )
 
     def add(
-        self, frame: int, time_s: float, found: list[Detection], picture: Bytes | None = None
+        self, frame: int, time_s: float, found: list[Detection], picture: Pixels | None = None
     ) -> list[list[Observation]]:
         """Take in what `detect` found; return objects that can be shown by now, on their masks."""
         self.end_s = time_s

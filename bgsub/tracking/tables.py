@@ -274,9 +274,8 @@ def _read(
             try:
                 yield make(row)
             except (TypeError, ValueError) as error:
-                raise InputError(
-                    f"{path}: line {reader.line_num} is no {what} ({error})"
-                ) from error
+                message = f"{path}: line {reader.line_num} is no {what} ({error})"
+                raise InputError(message) from error
 
 
 def _plain(value: float) -> str:

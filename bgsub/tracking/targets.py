@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bgsub.runtime.threads import import_each
 from bgsub.tracking.detections import Box, Detection, center, positions
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Bytes, Pixels
 
 # Standard deviations: of the change of velocity in a frame and of a measured centre, in sizes of
 # the object, and the least of a measured centre in pixels. Outlines breathe.
@@ -87,13 +87,13 @@ class Motion:
 class Appearance:
     """The pixels of an object when it was last seen alone, in a box of whole pixels."""
 
-    def __init__(self, picture: Bytes, box: Box, inside: NDArray[np.bool_]) -> None:
+    def __init__(self, picture: Pixels, box: Box, inside: NDArray[np.bool_]) -> None:
         x, y, width, height = (int(value) for value in box)
         self._patch = picture[y : y + height, x : x + width].copy()
         self._inside = inside
 
     def locate(
-        self, picture: Bytes, center: tuple[float, float], reach: float, within: Box
+        self, picture: Pixels, center: tuple[float, float], reach: float, within: Box
     ) -> tuple[float, float, float] | None:
         """Find the object at most `reach` pixels from a place, in a region of a box.
 
@@ -199,7 +199,7 @@ class Target:
         """Return whether a region is too large or too small to be this object alone."""
         return not self.is_cut and not 1 / _OTHER <= area / max(self.area, 1.0) <= _OTHER
 
-    def learn(self, detection: Detection, picture: Bytes | None) -> None:
+    def learn(self, detection: Detection, picture: Pixels | None) -> None:
         """Move the usual size and colour towards those of a frame in which it was seen alone."""
         share = max(_LEARNING, 1 / self.hits)
         self.width += share * (detection.box[2] - self.width)
@@ -220,7 +220,7 @@ class Target:
         return left, top, width, height
 
 
-def find_shares(tracks: Sequence[Target], region: Detection, picture: Bytes | None) -> list[Box]:
+def find_shares(tracks: Sequence[Target], region: Detection, picture: Pixels | None) -> list[Box]:
     """Find objects that have merged within the region that they share, by their looks or motion.
 
     Of two, one whose looks are not found does not lie over the other while enough of the region is
@@ -267,7 +267,7 @@ def _is_distinct(track: Target, others: Sequence[Target]) -> bool:
     return bool(min(apart) >= _DISTINCT)
 
 
-def _find_share(track: Target, region: Box, picture: Bytes | None) -> Box:
+def _find_share(track: Target, region: Box, picture: Pixels | None) -> Box:
     """Find an object within the region that it shares with others, by its looks or its motion."""
     motion = track.motion
     is_due = track.hidden < _LONG or track.hidden % _RARELY == 0

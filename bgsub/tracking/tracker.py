@@ -16,7 +16,7 @@ import numpy as np
 
 from bgsub.tracking.detections import LEAST_SHARE, Box, Detection, Sign, center, join, surround
 from bgsub.tracking.targets import Motion, Target, assign, covered, find_shares, pairing_costs
-from bgsub.video.frames import Bytes
+from bgsub.video.frames import Pixels
 
 _MOST_DETECTIONS = 400  # the largest of a frame that are followed: a mask of more is noise
 _COVERED = 0.35  # share of an object's predicted box within a region that is taken to hold it
@@ -175,7 +175,7 @@ class Tracker:
         frame: int,
         time_s: float,
         detections: Sequence[Detection],
-        picture: Bytes | None = None,
+        picture: Pixels | None = None,
     ) -> Followed:
         """Take in the next frame, from 1; by its picture, merged objects are told apart."""
         self._step_s = 0.0 if self._last is None else time_s - self._last
@@ -204,7 +204,7 @@ class Tracker:
         return self._decided()
 
     def _link(
-        self, detections: list[Detection], step: float, now: _Frame, picture: Bytes | None
+        self, detections: list[Detection], step: float, now: _Frame, picture: Pixels | None
     ) -> None:
         for track in self._tracks:
             track.motion.predict(step, track.size)
@@ -301,7 +301,7 @@ class Tracker:
         tracks: list[Target],
         detection: Detection,
         now: _Frame,
-        picture: Bytes | None,
+        picture: Pixels | None,
         *,
         in_pieces: bool,
     ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import cv2
 import numpy as np
@@ -64,9 +64,13 @@ class Layout:
     def size(self) -> int:
         """Number of bytes of a frame."""
         rows, columns = self.chroma_shape
-        has_chroma = self.kind == "yuv420" or self.with_chroma
         colors = 3 * self.pixels if self.kind == "bgr" else 0
-        return self.pixels + colors + (2 * rows * columns if has_chroma else 0)
+        return self.pixels + colors + (2 * rows * columns if self.has_chroma else 0)
+
+    @property
+    def has_chroma(self) -> bool:
+        """Whether frames in this layout have planes of U and V."""
+        return self.kind == "yuv420" or self.with_chroma
 
     @property
     def plain(self) -> Layout:
@@ -133,28 +137,53 @@ class Layout:
                 target[...] = plane
         return vector
 
-    def seen(self, vector: Bytes, *, halved: bool = False) -> Bytes:
-        """As `to_bgr`, but of the file's luma and chroma where they are kept: in every format."""
-        return self.to_bgr(vector, by_chroma=self.with_chroma, halved=halved)
+    def to_bgr(self, vector: Bytes, part: Part = np.s_[:, :]) -> Bytes:
+        """Return a part of a frame as a picture in OpenCV's order, (h, w, 3), or (h, w) for gray.
 
-    def to_bgr(self, vector: Bytes, *, by_chroma: bool = False, halved: bool = False) -> Bytes:
-        """Return a frame as a picture in OpenCV's order, (h, w, 3), or (h, w) for gray.
-
-        A view for gray and bgr; a new picture for yuv420, its chroma repeated over 2×2 pixels, or
-        `halved`, if both sides are even: of the luma's means over these.
+        A view for gray and bgr; a new picture for yuv420, its chroma repeated over 2×2 pixels.
         """
-        if self.kind != "yuv420" and not by_chroma:
-            return self.planes(vector)[-1]
-        luma, (u_full, v_full) = self.luma(vector), self.chroma(vector)
-        if halved and not (self.height % 2 or self.width % 2):
-            luma = np.asarray(cv2.resize(luma, u_full.shape[::-1], interpolation=cv2.INTER_AREA))
-        else:
-            u_full, v_full = (doubled(p)[: self.height, : self.width] for p in (u_full, v_full))
+        return self.seen(vector, part) if self.kind == "yuv420" else self.planes(vector)[-1][part]
+
+    def seen(self, vector: Bytes, part: Part = np.s_[:, :]) -> Bytes:
+        """As `to_bgr`, of the file's luma and chroma where they are kept: in every format."""
+        if not self.has_chroma:
+            return self.planes(vector)[-1][part]
+        (top, down, _), (left, right, _) = map(slice.indices, part, (self.height, self.width))
+        pairs = np.s_[top // 2 : (down + 1) // 2, left // 2 : (right + 1) // 2]
+        own = np.s_[top % 2 : top % 2 + down - top, left % 2 : left % 2 + right - left]
+        u, v = (doubled(one[pairs])[own] for one in self.chroma(vector))
+        return self.colored(self.luma(vector)[part], u, v)
+
+    def colored(self, luma: Bytes, u: Bytes, v: Bytes) -> Bytes:
+        """Return the picture in OpenCV's order of three planes of one size, whatever that is."""
         if self.matrix == "bt601":  # OpenCV's YCrCb is full-range BT.601, and much faster
-            bgr = cv2.cvtColor(cv2.merge([luma, v_full, u_full]), cv2.COLOR_YCrCb2BGR)
+            bgr = cv2.cvtColor(cv2.merge([luma, v, u]), cv2.COLOR_YCrCb2BGR)
         else:
-            bgr = cv2.transform(cv2.merge([luma, u_full, v_full]), to_bgr_matrix(self.matrix))
+            bgr = cv2.transform(cv2.merge([luma, u, v]), to_bgr_matrix(self.matrix))
         return bgr.astype(np.uint8, copy=False)
+
+
+class Seen:
+    """A frame's picture as objects are looked for in it, of which parts are converted when asked.
+
+    ``seen[rows, columns]`` is a part, of BGR or grey, made once.
+    """
+
+    def __init__(self, layout: Layout, vector: Bytes) -> None:
+        self._layout, self._vector = layout, vector
+        self.shape = (layout.height, layout.width, 3)[: 3 if layout.is_color else 2]
+        self._parts: dict[tuple[Any, ...], Bytes] = {}
+
+    def __getitem__(self, part: Part) -> Bytes:
+        rows, columns = part
+        key = rows.start, rows.stop, columns.start, columns.stop
+        if key not in self._parts:
+            self._parts[key] = self._layout.seen(self._vector, part)
+        return self._parts[key]
+
+
+# A picture, or what can be asked for parts of one.
+Pixels = Bytes | Seen
 
 
 def doubled(plane: Bytes) -> Bytes:

@@ -4,7 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.background.plates import Background, at_working_size, working_size
+from bgsub.background.plates import Background, at_working_size, small_of, working_size
+from bgsub.video.frames import Layout
 
 
 def sample(n, *, seed=0, noise=2.0):
@@ -20,6 +21,22 @@ def test_the_working_size_has_the_shape_of_the_frame_and_about_as_many_pixels(sh
     assert height % 16 == width % 16 == 0
     assert height * width <= 1.15 * 320 * 240
     assert width / height == pytest.approx(shape[1] / shape[0], rel=0.15)
+
+
+@pytest.mark.parametrize("matrix", ["bt601", "bt709"])
+@pytest.mark.parametrize("shape", [(360, 640), (481, 611), (720, 1280), (1081, 1920)])
+def test_planes_are_brought_to_the_working_size_as_their_picture_is(shape, matrix):
+    ground = np.random.default_rng(1).integers(60, 200, (9, 12, 3)).astype(np.uint8)
+    picture = cv2.resize(ground, shape[::-1], interpolation=cv2.INTER_CUBIC)
+    layout = Layout("yuv420", *shape, matrix)
+    row = layout.pack(picture)
+    small = small_of(layout, row).astype(int)
+    assert small.shape == (*working_size(*shape), 3)
+    apart = np.abs(small - at_working_size(layout.to_bgr(row)))
+    assert apart.mean() < 0.8
+    assert apart.max() <= 6  # chroma of odd sizes lies half a pixel beside
+    luma = np.full(small.shape[:2], 128, np.uint8)
+    assert np.abs(small_of(layout, row, luma).astype(int).mean() - 128) < 10
 
 
 def test_the_second_colour_is_that_of_what_stood_there_for_a_while():

@@ -50,15 +50,3 @@ def test_objects_are_looked_for_in_the_colours_of_the_chroma_beside_bgr(size, ma
     both.luma(vector)[...] = planes.luma(expected)
     np.testing.assert_array_equal(both.seen(vector), planes.seen(expected))
     np.testing.assert_array_equal(planes.seen(expected), planes.to_bgr(expected))
-
-
-@pytest.mark.parametrize("matrix", ["bt601", "bt709"])
-def test_half_the_size_is_as_the_mean_of_two_by_two_pixels(matrix, scene):
-    picture, layout = scene(1, 32, 46)[0], Layout("yuv420", 32, 46, matrix)
-    vector = layout.pack(picture)
-    half = layout.seen(vector, halved=True).astype(int)
-    full = cv2.resize(layout.seen(vector), (23, 16), interpolation=cv2.INTER_AREA)
-    assert half.shape == (16, 23, 3)
-    assert np.median(np.abs(half - full)) <= 1
-    odd = Layout("yuv420", 31, 46, matrix)
-    assert odd.seen(odd.pack(picture[:31]), halved=True).shape == (31, 46, 3)

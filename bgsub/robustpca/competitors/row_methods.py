@@ -87,11 +87,9 @@ def coordinates(space: Space) -> Coordinates:
     # What is left of a row that lies at the origin is rounding errors, and must not be scaled up.
     errors = 64 * _EPS * (K.diagonal() + 2 * np.abs(means) + abs(middle))
     squares = np.where(centred.diagonal() > errors, centred.diagonal(), 0.0)
-    inverse = inverse_roots(squares, squares > 0.0)
+    scale = inverse_roots(squares, squares > 0.0)
     # Rows of one length: else all others would be noise beside a row that is huge.
-    lower, pivots, rank, _ = scipy.linalg.lapack.dpstrf(
-        centred * inverse * inverse[:, None], lower=1
-    )
+    lower, pivots, rank, _ = scipy.linalg.lapack.dpstrf(centred * scale * scale[:, None], lower=1)
     rank = min(rank, int(np.count_nonzero(squares)))
     order = pivots - 1
     points = np.zeros((n, rank))
