@@ -25,7 +25,7 @@ _ACTIVE, _NOISY = _LEVELS / (_LEVELS + 48), _LEVELS / (_LEVELS + 32)
 # Side of the windows in which edges of the answer follow those of the frame, and the variance of
 # luma, of values from 0 to 1, below which they do not.
 _REACH, _FLAT = 5, 2e-4
-# Enlargement from which edges follow the frame: below it the answer is as fine as the frame.
+# Enlargement from which the filter works at the size of the answer, else at that of the frame.
 _ENLARGED = 1.2
 # Share of a level below which no probability reaches it when it is enlarged, and the pixels around
 # those above it that can.
@@ -141,25 +141,25 @@ def features(
 def enlarged(chances: Singles, luma: Bytes, small: Bytes) -> Singles:
     """Bring probabilities to the size of a frame, along its edges; its luma is given at both sizes.
 
-    A guided filter (He, Sun, Tang 2013) at the working size says how a probability depends on luma
-    around each pixel; the full luma then decides. Beside edges results may lie a little outside of
-    [0, 1].
+    A guided filter (He, Sun, Tang 2013) at the working size, or at that of a frame hardly larger,
+    says how a probability depends on luma around each pixel, as far as luma varies there; the full
+    luma then decides. Beside edges results may lie a little outside of [0, 1].
     """
     height, width = luma.shape
-    if chances.shape == (height, width):
-        return chances
-    if height * width < _ENLARGED**2 * chances.size:
-        way = cv2.INTER_AREA if height * width < chances.size else cv2.INTER_LINEAR
-        return np.asarray(cv2.resize(chances, (width, height), interpolation=way), np.float32)
-    guide = small.astype(np.float32) / 255
-    window = (_REACH, _REACH)
+    if luma.size < _ENLARGED**2 * chances.size:
+        way = cv2.INTER_AREA if luma.size < chances.size else cv2.INTER_LINEAR
+        chances = np.asarray(cv2.resize(chances, (width, height), interpolation=way), np.float32)
+        small = luma
+    guide, window = small.astype(np.float32) / 255, (_REACH, _REACH)
     mean, chance = cv2.blur(guide, window), cv2.blur(chances, window)
     variance = cv2.blur(guide * guide, window) - mean * mean
+    clear = variance / (variance + np.float32(_FLAT))
     slope = (cv2.blur(guide * chances, window) - mean * chance) / (variance + np.float32(_FLAT))
-    offset = chance - slope * mean
+    even = (1 - cv2.blur(clear, window)) * chances  # where luma tells nothing, it is left as it is
+    rest = cv2.blur((chance - slope * mean) * clear, window) + even
     wide, rest = (
-        np.asarray(cv2.resize(cv2.blur(one, window), (width, height)), np.float32)
-        for one in (slope / 255, offset)
+        np.asarray(cv2.resize(one, (width, height)), np.float32)
+        for one in (cv2.blur(slope * clear / 255, window), rest)
     )
     # In place, as new memory of this size costs more than the arithmetic.
     wide *= luma

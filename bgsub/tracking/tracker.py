@@ -144,8 +144,8 @@ class Tracker:
     number; with `takes_all` everything that was seen in `min_track` frames is one.
 
     The score is s·h / (1 + exp(-z)), where s and h fall with a small area and with few frames, and
-    z = 2·logit(p) + log₂(usual area / area of the region) - 5·overlap + 6·(share of its frames in
-    which it was alone) - 9. p is the mean probability of its pixels and overlap the largest share
+    z = 1.5·logit(p) + log₂(usual area / area of the region) - 5·overlap + 6·(share of its frames in
+    which it was alone) - 6.9. p is the mean probability of its pixels and overlap the largest share
     of its box within another or the other way round: merged, split and doubtful objects score less.
     """
 
@@ -461,7 +461,7 @@ class Tracker:
         """Compute the probability that this is an object, whose box shares so much with another."""
         p = min(max(1.0 if math.isnan(seen.score) else seen.score, 0.5), _SUREST)
         share = min(max(math.log2(max(track.area, 1.0) / seen.area), -4.0), 1.0)
-        odds = 2 * math.log(p / (1 - p)) + share - 5 * common + 6 * track.alone / track.hits - 9
+        odds = 1.5 * math.log(p / (1 - p)) + share - 5 * common + 6 * track.alone / track.hits - 6.9
         size = seen.area / (seen.area + self._small / _SURE_PART)
         return size * track.hits / (track.hits + _SURE_FRAMES) / (1 + math.exp(-odds))
 
