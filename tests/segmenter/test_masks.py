@@ -4,9 +4,11 @@ from itertools import pairwise
 
 import cv2
 import numpy as np
+import pytest
 
 from bgsub.background.plates import at_working_size
 from bgsub.segmenter.masks import MaskModel
+from bgsub.segmenter.network import enlarged
 from bgsub.segmenter.protocol import FrameView, MaskOptions
 
 
@@ -40,3 +42,20 @@ def test_a_clock_that_is_left_out_marks_nothing_beside_itself():
     assert all(model.mask(view, before=before).mask[66:].any() for before, view in pairs)
     found = [model.mask(view, before=before, inside=inside).mask for before, view in pairs]
     assert sum(mask.any() for mask in found) <= 2
+
+
+@pytest.mark.parametrize("size", [(120, 160), (130, 170), (240, 320)])
+def test_probabilities_follow_edges_of_luma_at_every_size_and_stay_where_there_are_none(size):
+    truth = np.zeros((120, 160), np.uint8)
+    truth[40:80, 60:100] = 1
+    rim = cv2.dilate(truth, np.ones((3, 3), np.uint8)) - truth
+    wide = truth + np.float32(0.6) * rim
+    edges, plain = 60 + 120 * truth, np.full_like(truth, 60)
+    exact = cv2.resize(truth, size[::-1], interpolation=cv2.INTER_NEAREST) > 0
+    found, left = (
+        enlarged(wide, cv2.resize(one, size[::-1], interpolation=cv2.INTER_NEAREST), one) >= 0.5
+        for one in (edges, plain)
+    )
+    assert np.count_nonzero(found != exact) < 0.6 * np.count_nonzero(left != exact)
+    if size == wide.shape:
+        assert np.array_equal(enlarged(wide, plain, plain), wide)

@@ -3,7 +3,7 @@ import cv2
 import numpy as np
 import pytest
 
-from bgsub.video.frames import Layout
+from bgsub.video.frames import Layout, Seen
 
 KINDS = ("gray", "yuv420", "bgr")
 
@@ -50,3 +50,13 @@ def test_objects_are_looked_for_in_the_colours_of_the_chroma_beside_bgr(size, ma
     both.luma(vector)[...] = planes.luma(expected)
     np.testing.assert_array_equal(both.seen(vector), planes.seen(expected))
     np.testing.assert_array_equal(planes.seen(expected), planes.to_bgr(expected))
+
+
+@pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
+@pytest.mark.parametrize("part", [np.s_[:, :], np.s_[1:4, 2:7], np.s_[2:7, 3:6], np.s_[4:7, 0:9]])
+def test_a_part_of_what_is_seen_is_that_of_the_whole(kind, part):
+    picture = np.random.default_rng(2).integers(0, 256, (7, 9, 3), dtype=np.uint8)
+    layout = Layout(kind, 7, 9, with_chroma=kind == "bgr")
+    row = layout.pack(picture[..., 0] if kind == "gray" else picture)
+    np.testing.assert_array_equal(Seen(layout, row)[part], layout.seen(row)[part])
+    np.testing.assert_array_equal(layout.to_bgr(row, part), layout.to_bgr(row)[part])
