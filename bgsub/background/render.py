@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
@@ -15,7 +15,6 @@ from bgsub.video.frames import Bytes, Layout, doubled, to_bgr_matrix
 if TYPE_CHECKING:
     from bgsub.background.model import BackgroundModel
 
-ForegroundStyle = Literal["abs", "signed", "cutout"]
 # Columns of a block of frames to be summed, which has four times as many rows as one to be shown:
 # up to 4096 NumPy would copy what it takes from each row, for as long again.
 _SUM_TILE = 4608

@@ -191,10 +191,6 @@ table_options = together(
 )
 
 
-def _note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    setattr(ctx.ensure_object(Session), param.name or "", value)
-
-
 _message_options = [
     Option(
         names.split(),
@@ -204,7 +200,7 @@ _message_options = [
         is_flag="-v" not in names,
         is_eager=True,  # so that a mistake in any other option is reported as they say
         expose_value=False,
-        callback=_note,
+        callback=lambda ctx, own, value: setattr(ctx.ensure_object(Session), own.name, value),
     )
     for names, text in (
         ("-q --quiet", "Print errors only."),

@@ -12,6 +12,7 @@ from bgsub.background.camera import (
     Motion,
     Registration,
     find_registration,
+    moved,
     registration_in,
     shrunken,
 )
@@ -227,3 +228,15 @@ def test_arrays_of_no_place_are_refused(reference, factor):
 def test_pictures_too_small_to_tell_stay_where_they_are(size):
     pictures = np.random.default_rng(0).integers(0, 256, (20, *size, 3), dtype=np.uint8)
     assert find_registration(pictures) is None
+
+
+@pytest.mark.parametrize("shift", [(0.7, -0.4), (5.3, -2.4), (-3.0, 4.0), (0.0, 0.5)])
+def test_a_shift_alone_moves_a_picture_as_a_warp_does(wide, shift):
+    warped = moved(wide, Motion(*shift, turned=1e-9)).astype(int)
+    inner = np.s_[8:-8, 8:-8]  # borders are continued before full pixels are left, and after
+    assert np.abs(moved(wide, Motion(*shift)) - warped)[inner].max() <= 1
+
+
+def test_a_turn_that_no_pixel_shows_is_none(wide):
+    frame, place = seen_at(wide, 3, -2), Registration(shrunken(seen_at(wide, 0, 0)), 1.0)
+    assert place.find(frame) == Motion(3, -2)
