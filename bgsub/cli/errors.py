@@ -79,7 +79,8 @@ def _recorded(path: Path) -> _Errors:
         message = f"{path.parent}: its run wrote no errors.csv; run it again with --only errors"
         raise InputError(message)
     table = read_csv(path)
-    if manifest.get("frames", {}).get("used") != table.frames.size:
+    is_run = manifest and manifest.get("command", "run") in {"run", "apply"}
+    if not is_run or manifest["frames"]["used"] != table.frames.size:
         return _Errors(table, path.name)
     cutoff, change, footage = manifest["cutoff"], manifest["scene_change"], manifest["input"]
     agrees = cutoff is not None and ((table.highest > cutoff) == table.outliers).all()

@@ -228,7 +228,7 @@ def _of_run(path: str, folder: Path, chosen: Path | None, kind: Kind) -> MaskFil
         advice = "without --only" if kind == "mask" else "with --save-scores"
         raise InputError(f"{folder}: its run wrote no {kind}; run it again {advice}")
     pictures = open_grey(str(chosen))
-    if "input" not in manifest or "frames" not in manifest:
+    if manifest.get("command", "run") not in {"run", "apply"}:
         raise InputError(f"{folder}: was written by bgsub {manifest['command']}, and has no masks")
     plain, bad = manifest["options"]["source"], manifest["bad_frames"]
     options = {name: value for name, value in plain.items() if value is not None}

@@ -299,6 +299,14 @@ def test_recorded_errors_are_listed_without_opencv(results) -> None:
     assert done.stderr.splitlines()[-1] == "False"
 
 
+def test_a_run_json_of_another_command_says_nothing_of_errors(results, invoke) -> None:
+    manifest = json.loads((path := results("other") / "run.json").read_text())
+    del manifest["cutoff"]
+    path.write_text(json.dumps({**manifest, "command": ""}))
+    done = invoke("errors", path.parent)
+    assert (done.exit_code, done.stderr[:11]) == (0, "errors.csv:")
+
+
 def test_bad_results(results, tmp_path: Path, invoke) -> None:
     def refusal(path: Path) -> str:
         done = invoke("errors", path)
