@@ -128,7 +128,8 @@ class MaskModel(Segmenter):
         wide = wide if inside is None else wide * inside[part]
         mask[part] = (wide >= self._level).view(np.uint8) * np.uint8(255)
         if scores is not None:
-            scores[part] = np.rint(SCALE * np.clip(wide, 0, 1))
+            whole = cv2.addWeighted(wide, SCALE, wide, 0, 0, dtype=cv2.CV_16U)  # rounded, ≥ 0
+            np.minimum(whole, SCALE, out=scores[part])
         left = self._left_out(said, self._clean(mask))
         if with_shadows:
             shadows = (enlarged(said.shadows, luma, small) >= self._level) & (mask == 0)

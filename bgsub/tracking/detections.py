@@ -102,16 +102,14 @@ def with_weak_regions(
 ) -> Bytes:
     """Return a mask with the regions that were too small for it, but those beside larger ones."""
     level = _EVEN if scores.dtype == np.uint8 else score_level
-    raw = (scores >= level).view(np.uint8)
-    outlines, _ = _outlines(raw, cv2.RETR_EXTERNAL)
+    left_out = ((scores >= level) & (mask == 0)).view(np.uint8)
+    outlines, _ = _outlines(left_out, cv2.RETR_EXTERNAL)
     most, result = 4 * LEAST_SHARE * mask.size, mask
     for outline in outlines[:_MOST_WEAK]:
         _, _, width, height = cv2.boundingRect(outline)
         if len(outline) < 2 or width * height > 2 * most:
             continue
-        if mask[outline[:, 0, 1], outline[:, 0, 0]].any():
-            continue  # it is one of the mask
-        x, y, inside = cut_out(raw, outline)
+        x, y, inside = cut_out(left_out, outline)
         if cv2.countNonZero(inside) > most:
             continue
         part = np.s_[y : y + height, x : x + width]
