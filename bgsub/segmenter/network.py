@@ -22,9 +22,9 @@ _LEVELS = np.arange(256, dtype=np.float32)
 _CENTRED, _LOGARITHMS = (_LEVELS - 128) / 64, np.log(_LEVELS + 8)
 _ACTIVE, _NOISY = _LEVELS / (_LEVELS + 48), _LEVELS / (_LEVELS + 32)
 
-# Side of the windows in which edges of the answer follow those of the frame, and the variance of
-# luma, of values from 0 to 1, below which they do not.
-_REACH, _FLAT = 5, 2e-4
+# Sides of windows in which the answer is fitted to luma, and in which fits are averaged; variances
+# of both, of values from 0 to 1, that say nothing; share of the answer's from which luma decides.
+_REACH, _NEAR, _FLAT, _SURE, _TOLD = 5, 3, 2e-4, 1e-3, 1 / 4
 # Enlargement from which the filter works at the size of the answer, else at that of the frame.
 _ENLARGED = 1.2
 # Share of a level below which no probability reaches it when it is enlarged, and the pixels around
@@ -142,24 +142,24 @@ def enlarged(chances: Singles, luma: Bytes, small: Bytes) -> Singles:
     """Bring probabilities to the size of a frame, along its edges; its luma is given at both sizes.
 
     A guided filter (He, Sun, Tang 2013) at the working size, or at that of a frame hardly larger,
-    says how a probability depends on luma around each pixel, as far as luma varies there; the full
-    luma then decides. Beside edges results may lie a little outside of [0, 1].
+    says how a probability depends on luma around each pixel, as far as luma explains it there; the
+    full luma then decides. Beside edges results may lie a little outside of [0, 1].
     """
     height, width = luma.shape
     if luma.size < _ENLARGED**2 * chances.size:
         way = cv2.INTER_AREA if luma.size < chances.size else cv2.INTER_LINEAR
         chances = np.asarray(cv2.resize(chances, (width, height), interpolation=way), np.float32)
         small = luma
-    guide, window = small.astype(np.float32) / 255, (_REACH, _REACH)
-    mean, chance = cv2.blur(guide, window), cv2.blur(chances, window)
-    variance = cv2.blur(guide * guide, window) - mean * mean
-    clear = variance / (variance + np.float32(_FLAT))
-    slope = (cv2.blur(guide * chances, window) - mean * chance) / (variance + np.float32(_FLAT))
-    even = (1 - cv2.blur(clear, window)) * chances  # where luma tells nothing, it is left as it is
-    rest = cv2.blur((chance - slope * mean) * clear, window) + even
+    guide, fit, near = small.astype(np.float32) / 255, (_REACH, _REACH), (_NEAR, _NEAR)
+    mean, chance = cv2.blur(guide, fit), cv2.blur(chances, fit)
+    shared = cv2.blur(guide * chances, fit) - mean * chance
+    slope = shared / (cv2.blur(guide * guide, fit) - mean * mean + np.float32(_FLAT))
+    variance = cv2.blur(chances * chances, fit) - chance * chance + np.float32(_SURE)
+    told = np.minimum(shared * slope / (_TOLD * variance), 1)  # else the answer is left as it is
+    rest = cv2.blur((chance - slope * mean) * told, near) + (1 - cv2.blur(told, near)) * chances
     wide, rest = (
         np.asarray(cv2.resize(one, (width, height)), np.float32)
-        for one in (cv2.blur(slope * clear / 255, window), rest)
+        for one in (cv2.blur(slope * told / 255, near), rest)
     )
     # In place, as new memory of this size costs more than the arithmetic.
     wide *= luma

@@ -58,4 +58,12 @@ def test_probabilities_follow_edges_of_luma_at_every_size_and_stay_where_there_a
     )
     assert np.count_nonzero(found != exact) < 0.6 * np.count_nonzero(left != exact)
     if size == wide.shape:
-        assert np.array_equal(enlarged(wide, plain, plain), wide)
+        assert np.allclose(enlarged(wide, plain, plain), wide, rtol=0, atol=1e-6)
+
+
+def test_small_things_whose_texture_is_that_of_the_place_keep_their_probability():
+    luma = np.random.default_rng(2).integers(60, 200, (120, 160)).astype(np.uint8)
+    small = np.float32(0.9) * (np.indices(luma.shape) % 20 < 2).all(axis=0)
+    found = enlarged(small, luma, luma) >= 0.5
+    assert np.count_nonzero(found[small > 0]) > 0.8 * np.count_nonzero(small)
+    assert np.count_nonzero(found[small == 0]) == 0
