@@ -369,7 +369,7 @@ def align(registration: Registration | None, frame: Bytes) -> Aligned:
 
 
 def moved(plane: NDArray[Any], motion: Motion, *, back: bool = False) -> NDArray[Any]:
-    """Move a frame, (h, w) or (h, w, 3), to the reference, or what lies there `back`."""
+    """Move a frame, (h, w) or (h, w, 3), to the reference, or what lies there `back` to it."""
     if motion == Motion():
         return plane
     matrix = motion.matrix(*plane.shape[:2])
