@@ -110,13 +110,13 @@ def scene_row(one: Footage) -> str:
                 np.abs(one[faint] - place).max(axis=1) <= _SIGMAS * sigma for one in (back, seen)
             ]
             counts += [np.count_nonzero(faint), *map(np.count_nonzero, near)]
-    mean = (outside * np.arange(256)).sum() / outside.sum()
+    mean = float(outside @ np.arange(256)) / outside.sum()
     far = 100 * outside[_FAR + 1 :].sum() / outside.sum()
     cells = [f"{mean:9.2f} {far:9.2f} %"]
     rest = float(np.searchsorted(np.cumsum(outside), outside.sum() / 2)) / NORMAL_MAD
     for noise in (sigma, rest):
         above = int(np.floor(_SIGMAS * noise)) + 1
-        clear = 100 * inside[above:].sum() / max(inside.sum(), 1)
+        clear = 100 * inside[above:].sum() / np.maximum(inside.sum(), 1)
         cells.append(f"{_SIGMAS * noise:8.1f} {clear:9.1f} %")
     shares = 100 * counts[1:] / max(counts[0], 1)
     return " ".join([*cells, *(f"{share:7.1f} %" for share in shares)])

@@ -444,7 +444,7 @@ def main() -> int:
         flagged = table_of(film.frames).outliers
         false = int(flagged[film.empty].sum())
         share, others = false / film.empty.sum(), ~film.empty
-        missed += share > film.bound
+        missed += bool(share > film.bound)
         line = f"{film.name:34s} {film.empty.sum():6d} {false:8d} {share:7.2%} {film.bound:6.1%}"
         seen = f"   {int(flagged[others].sum())} of {others.sum()}" if others.any() else ""
         print(line + ("  missed" if share > film.bound else "") + seen, flush=True)

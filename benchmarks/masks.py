@@ -97,7 +97,7 @@ def median_scores(footage: Footage, out: Path) -> Path:
     kept = [one for i, one in enumerate(pictures(footage.frames)) if i in wanted]
     middle = column_median(np.stack(kept).reshape(len(kept), -1)).reshape(kept[0].shape)
     away = (cv2.absdiff(one, middle).max(axis=2) for one in pictures(footage.frames))
-    return written(out, (cv2.medianBlur(one, 5) for one in away))
+    return written(out, (np.asarray(cv2.medianBlur(one, 5), np.uint8) for one in away))
 
 
 METHODS: dict[str, Callable[[Footage, Path], Path]] = {

@@ -257,7 +257,7 @@ class RawEncoder:
         """Yield the packets of a picture."""
         length = round(1 / self._rate / self._base)
         for packet in self._stream.encode(self._fitted(frame)):
-            ticks = Fraction(packet.time_base or self._base) / self._base
+            ticks = (pyav.fraction(packet.time_base) or self._base) / self._base
             pts, dts = (round((stamp or 0) * ticks) for stamp in (packet.pts, packet.dts))
             key, time_s = bool(packet.is_keyframe), float(pts * self._base)
             yield StreamPacket(bytes(packet), pts, dts, length, key, time_s)

@@ -234,7 +234,7 @@ def deviate(
     np.abs(residuals, out=residuals)
     residuals *= certainty / (factors * left_out).astype(np.float32)[:, None, None]
     # One by one: a sum is rounded in an order of its own.
-    totals = [np.sqrt(flat @ flat) for flat in residuals.reshape(len(residuals), -1)]
+    totals = [float(np.sqrt(flat @ flat)) for flat in residuals.reshape(len(residuals), -1)]
     residuals /= scorer.reach
     return totals, residuals
 

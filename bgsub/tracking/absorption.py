@@ -98,7 +98,7 @@ class Absorber:
         if not (ripe & ~self._absorbed[y, x]).any():
             return
         _, labels = cv2.connectedComponents(mask, connectivity=8, ltype=cv2.CV_32S)
-        own = labels[y, x]
+        own = np.asarray(labels[y, x], np.int32)
         sizes = np.bincount(own)
         resting = np.bincount(own[ripe], minlength=sizes.size) >= _STEADY * sizes
         chosen = ripe & resting[own]

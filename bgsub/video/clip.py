@@ -178,7 +178,7 @@ def join_videos(
                     message = f"{path}: was encoded in another way than the segments before it"
                     advice = "run all of them with one version of bgsub and of PyAV"
                     raise OutputError(f"{message}; {advice}")
-                shift = max(round(begin / Fraction(stream.time_base or 1)), last + 1)
+                shift = max(round(begin / (pyav.fraction(stream.time_base) or 1)), last + 1)
                 for packet in container.demux(stream):
                     if not packet.size or packet.dts is None:
                         continue
