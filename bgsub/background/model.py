@@ -161,10 +161,8 @@ class BackgroundModel:
         scores = np.zeros((len(rows), len(self.components)))
         errors = np.zeros(len(rows))
 
-        def project_tile(tile: slice) -> Singles:
-            return self._centred(rows, tile, keep) @ self.components[:, tile].T
-
-        for part in workers.map(project_tile, parts):
+        own = self.components
+        for part in workers.map(lambda at: self._centred(rows, at, keep) @ own[:, at].T, parts):
             scores += part
         short = scores.astype(np.float32)
 

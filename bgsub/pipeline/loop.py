@@ -9,7 +9,7 @@ scene anew, it sets `loop.scene`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import chain, tee, zip_longest
 from typing import Any, Literal, TypeVar
 
 import cv2
@@ -101,11 +101,12 @@ class Loop:
         self.scene, self._workers = scene, workers
         needs, segmenter = set(needs), scene.segmenter
         masks, everywhere = bool(needs - {"background"}), "all scores" in needs
-        self._asked = {"with_scores": everywhere or "scores" in needs, "everywhere": everywhere}
+        self._asked = everywhere or "scores" in needs, everywhere
         cuts = segmenter is not None and segmenter.needs_background
         self._with_background = "background" in needs or (masks and cuts)
         self._with_masks = masks or (self._with_background and scene.local is not None)
         self._before: SceneFrame | None = None
+        self._earlier: Iterator[Any] = iter([None])  # what the segmenter saw in it
         self._backdrop: Backdrop | None = None
         if scene.background is not None and self._with_background:
             self._outside = OutsideMask(scene.layout, scene.background.pixel_mask)
@@ -146,16 +147,20 @@ class Loop:
         return self._workers.map(function, items)
 
     def _segment(self, frames: list[SceneFrame]) -> None:
-        segmenter, inside, asked = self.scene.segmenter, self.scene.inside, self._asked
+        segmenter, inside = self.scene.segmenter, self.scene.inside
+        scores, everywhere = self._asked
         if segmenter is None or not self._with_masks:
             return
+        heavy = not segmenter.needs_background
+        pairs = zip(frames, [self._before, *frames[:-1]], strict=True)
+        now, later = tee(self._map(lambda pair: segmenter.observe(*pair), pairs, heavy=heavy))
+        steps = zip(frames, now, chain(self._earlier, later), strict=False)
 
-        def mask(pair: tuple[SceneFrame | None, SceneFrame]) -> MaskResult:
-            before, frame = pair
-            return segmenter.mask(frame, before=before, inside=inside, **asked)
+        def mask(step: tuple[SceneFrame, Any, Any]) -> MaskResult:
+            return segmenter.mask(*step, inside=inside, with_scores=scores, everywhere=everywhere)
 
-        pairs = zip([self._before, *frames[:-1]], frames, strict=True)
-        results = self._map(mask, pairs, heavy=not segmenter.needs_background)
+        self._earlier = later  # of which that of the last frame is left
+        results = self._map(mask, steps, heavy=heavy)
         for frame, result in zip(frames, results, strict=True):
             frame.result = result
         self._before = frames[-1]

@@ -26,19 +26,10 @@ _DIGITS = 4
 _LEAST_WIDTH = 8
 _TRACKS_SHOWN = 8
 _LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "−": r"$-$",
-        "λ": r"$\lambda$",
-        "²": r"$^2$",
-        "³": r"$^3$",
-        "√": r"$\surd$",
-        "·": r"$\cdot$",
-        "‖": r"$\|$",
-    }
-    | {letter: f"\\{letter}" for letter in "&%$#_{}"}
+    {letter: f"\\{letter}" for letter in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"−": r"$-$", "·": r"$\cdot$", "√": r"$\surd$", "λ": r"$\lambda$", "‖": r"$\|$"}
+    | {"²": r"$^2$", "³": r"$^3$"}
 )
 
 

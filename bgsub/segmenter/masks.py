@@ -81,31 +81,35 @@ class MaskModel(Segmenter):
 
         def empty(index: int) -> tuple[Flags, Shown]:
             own = sample.small[sample.kept[index]]
-            found = self.scene.background.of(own)
-            said = answer(self.scene.background, found, None)
+            said = answer(self.scene.background, own, None).placed()
             lumas = in_grey(sample.full[index]), in_grey(own)
             chance = enlarged(np.maximum(said.objects, said.shadows), *lumas)
             grown = cv2.dilate((chance > _SUSPECT).astype(np.uint8), np.ones((3, 3), np.uint8))
-            return np.asarray(grown == 0), self.scene.shown(found)
+            return np.asarray(grown == 0), self.scene.shown(said.found)
 
         flags, shown = zip(*each(empty, range(len(sample.kept))), strict=True)
         plates = plates_of(self.scene, sample.full, np.stack(flags), shown, each, fill=False)
         self.scene.plates = [in_color(plate.picture) for plate in plates]
 
+    def observe(self, frame: FrameView, before: FrameView | None = None) -> Answer:
+        """Ask the network about a frame; without the one before it nothing moves."""
+        small = None if before is None else before.small
+        return answer(self.scene.background, frame.small, small)
+
     def mask(
         self,
         frame: FrameView,
+        observed: Answer | None = None,
+        earlier: Answer | None = None,
         *,
-        before: FrameView | None = None,
         inside: Flags | None = None,
         with_scores: bool = False,
         everywhere: bool = True,
         with_shadows: bool = False,
     ) -> MaskResult:
-        """Segment a frame; without the one before it nothing moves. See `Segmenter`."""
-        found = self.scene.background.of(frame.small)
-        said = answer(self.scene.background, found, None if before is None else before.small)
-        shown, chances = self.scene.shown(found), said.objects
+        """Segment a frame. See `Segmenter`."""
+        said = (observed or self.observe(frame)).placed(earlier)
+        shown, chances = self.scene.shown(said.found), said.objects
         if self.options.shadows == "keep":
             chances = np.maximum(chances, said.shadows)
         if inside is not None:  # what is surer by .05 across the border, two pixels on, is of that

@@ -44,18 +44,30 @@ _own = _Own()
 
 
 class Answer(NamedTuple):
-    """Probabilities of the pixels of a frame, at its size: of objects and of cast shadows."""
+    """Probabilities of the pixels of a frame, aligned: of objects and of cast shadows."""
 
+    found: Hypothesis
     objects: Singles
     shadows: Singles
 
+    def placed(self, earlier: Answer | None = None) -> Answer:
+        """Return it where the frame lies, in doubt of what the frame before did not show.
 
-def answer(background: Background, found: Hypothesis, before: Bytes | None) -> Answer:
-    """Return what the network says of a frame, at the working size, where the frame lies.
+        Of p above q, the highest there within two pixels, q + (p − q)² is left: glitter and leaves
+        are gone in the next frame, and a thing is sure soon.
+        """
+        planes, motion = list(self[1:]), self.found.aligned.motion
+        if earlier is not None:
+            near = [cv2.dilate(one, np.ones((5, 5), np.uint8)) for one in earlier[1:]]
+            pairs = zip(planes, near, strict=True)
+            planes = [cv2.min(p, q) + np.square(np.maximum(p - q, 0)) for p, q in pairs]
+        return Answer(self.found, *(moved(one, motion, back=True) for one in planes))
 
-    Without the frame before it, at the working size, nothing moves.
-    """
-    own, plates, motion = found.aligned.frame, found.plates, found.aligned.motion
+
+def answer(background: Background, frame: Bytes, before: Bytes | None) -> Answer:
+    """Return what the network says of a frame; it and the one before are at the working size."""
+    found = background.of(frame)
+    own, plates = found.aligned.frame, found.plates
     planes = _own.planes = features(
         own,
         found.first,
@@ -77,7 +89,7 @@ def answer(background: Background, found: Hypothesis, before: Bytes | None) -> A
     woven = np.empty((2, half[0], 2, half[1], 2), np.float32)
     for i in range(4):  # every two by two pixels are of four planes
         woven[:, :, i // 2, :, i % 2] = said[:, i]
-    return Answer(*(moved(one, motion, back=True) for one in woven.reshape(2, *own.shape[:2])))
+    return Answer(found, *woven.reshape(2, *own.shape[:2]))
 
 
 def features(
@@ -106,12 +118,8 @@ def features(
         out = np.empty((CHANNELS, *frame.shape[:2]), np.float32)
         both = np.maximum(shares[0].astype(np.float32) + shares[1], 1)
         np.divide(shares[1], both, out=out[11])
-        for plane, values, table in (
-            (12, order[0], _CENTRED),
-            (13, order[1], _CENTRED),
-            (14, noise, _NOISY),
-            (15, activity, _ACTIVE),
-        ):
+        tables = (order[0], _CENTRED), (order[1], _CENTRED), (noise, _NOISY), (activity, _ACTIVE)
+        for plane, (values, table) in enumerate(tables, 12):
             cv2.LUT(values, table, out[plane])
     # Without a temporary plane, and without tables: these take three times as long as arithmetic.
     spread, room = np.empty((2, *noise.shape), np.float32)

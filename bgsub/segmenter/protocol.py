@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,16 +131,20 @@ class Segmenter(Protocol):
         where no frames are fitted.
         """
 
+    def observe(self, frame: FrameView, before: FrameView | None = None) -> Any:
+        """Return what masks of a frame and of the next one are made of, given the one before."""
+
     def mask(
         self,
         frame: FrameView,
+        observed: Any = None,
+        earlier: Any = None,
         *,
-        before: FrameView | None = None,
         inside: Flags | None = None,
         with_scores: bool = False,
         everywhere: bool = True,
     ) -> MaskResult:
-        """Segment a frame, given the one before it; pixels that are not `inside` are background.
+        """Segment a frame, as it and the one before were observed; outside of `inside` is nothing.
 
         Scores that are not wanted `everywhere` may be 0 where no object can be.
         """

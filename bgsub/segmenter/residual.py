@@ -55,10 +55,10 @@ class ResidualSegmenter(Segmenter):
     def mask(
         self,
         frame: FrameView,
-        *,
+        *_: object,
         inside: Flags | None = None,
         with_scores: bool = False,
-        **_: object,
+        **__: object,
     ) -> MaskResult:
         """Cut the residual of a frame; scores are hundredths of the threshold."""
         largest = frame.residual

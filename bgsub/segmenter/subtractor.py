@@ -19,6 +19,7 @@ from bgsub.errors import InputError, UsageError, is_or_are, plural, writing
 from bgsub.rules import Choice
 from bgsub.runtime.threads import Workers
 from bgsub.segmenter.masks import SCALE, THRESHOLDS, MaskModel
+from bgsub.segmenter.network import Answer
 from bgsub.segmenter.protocol import FrameView, MaskOptions, Sensitivity, Shadows
 from bgsub.video.arrays import ArrayArchive, ArrayFileError
 from bgsub.video.frames import Bytes, in_grey
@@ -89,6 +90,7 @@ class Subtractor:
     def _begin(self) -> None:
         self._model: MaskModel | None = None
         self._before: FrameView | None = None
+        self._earlier: Answer | None = None
         self._shape: tuple[int, ...] | None = None
         self._seen = 0
         self._kept: list[tuple[int, Bytes]] = []
@@ -176,8 +178,9 @@ class Subtractor:
         if self._model is None:
             mask = np.zeros(frame.shape[:2], np.uint8)
         else:
-            seen = self._model.mask(view, before=before, with_shadows=self._detects_shadows)
-            mask = seen.mask
+            observed, shades = self._model.observe(view, before), self._detects_shadows
+            seen = self._model.mask(view, observed, self._earlier, with_shadows=shades)
+            mask, self._earlier = seen.mask, observed
             if seen.shadows is not None:
                 mask[seen.shadows] = _SHADOW
         if fgmask is None:

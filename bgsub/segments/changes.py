@@ -273,7 +273,9 @@ def _changes_between(blocks: Iterator[_Block]) -> Iterator[_Found]:
     mask = np.zeros_like(view.known)
     for block in blocks:
         differs = view.changed(block)
-        changed = _without_specks(differs)
+        # Squares of 2×2 pixels have no middle: without anchors OpenCV would displace what is left.
+        left = cv2.erode(differs.astype(np.uint8), np.ones((2, 2)), anchor=(1, 1))
+        changed = np.asarray(cv2.dilate(left, np.ones((2, 2)), anchor=(0, 0)) > 0)
         if changed.mean() < _LEAST_SHARE:
             first = None
             view.update(block, ~differs)
@@ -300,13 +302,6 @@ def _around(mask: Flags) -> Flags:
     """Mark a region and what is near it, as far as the region is large."""
     side = 2 * round(float(mask.sum()) ** 0.5) + 1
     return np.asarray(cv2.dilate(mask.astype(np.uint8), np.ones((side, side), np.uint8)) > 0)
-
-
-def _without_specks(marks: Flags) -> Flags:
-    """Keep what holds squares of 2×2 pixels, which have no middle: OpenCV would displace it."""
-    square = np.ones((2, 2), np.uint8)
-    left = cv2.erode(marks.astype(np.uint8), square, anchor=(1, 1))
-    return np.asarray(cv2.dilate(left, square, anchor=(0, 0)) > 0)
 
 
 def _first_behind(film: Film, found: _Found) -> int:

@@ -264,11 +264,6 @@ class _TrackNumbers:
             del tail[0]
         return replace(seen, track=number)
 
-    def forget(self, now_s: float) -> None:
-        """Forget tracks that are over."""
-        tails = self._tails.items()
-        self._tails = {n: tail for n, tail in tails if now_s - tail[-1].time_s <= self._gap}
-
 
 def join_objects(
     parts: Sequence[Path],
@@ -298,7 +293,6 @@ def join_objects(
             numbers.begin(heads.values())
             for frame in chain(early, frames):
                 tables.add([numbers.number(seen) for seen in frame])
-                numbers.forget(frame[0].time_s)
         return tables.finish(frame_events, end_s)
 
 

@@ -144,32 +144,31 @@ def test_lines_say_what_stands_behind_the_stage(capsys) -> None:
     assert [line.split(", ")[-1] for line in lines] == ["residual 1.0e+00", "residual 5.0e-01"]
 
 
-def test_nothing_is_foretold_before_anything_is_done(capsys) -> None:
+def told(capsys, *steps) -> list[str]:
+    """Return what is said of steps that each come so many seconds after the one before."""
     clock = Clock()
     with Progress(Session(), 10.0, clock) as progress:
-        progress("frames · segment 1 of 3, decode 40 of 500", 0, 1500)
-        clock.now += 11
-        progress("frames · segment 1 of 3, decode 500 of 500", 0, 1500)
-        clock.now += 19
-        progress("frames · segment 2 of 3, write 100 of 500", 600, 1500)
-    assert capsys.readouterr().err.splitlines() == [
+        for wait_s, *step in steps:
+            clock.now += wait_s
+            progress(*step)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_nothing_is_foretold_before_anything_is_done(capsys) -> None:
+    first = 0, "frames · segment 1 of 3, decode 40 of 500", 0, 1500
+    second = 11, "frames · segment 1 of 3, decode 500 of 500", 0, 1500
+    third = 19, "frames · segment 2 of 3, write 100 of 500", 600, 1500
+    assert told(capsys, first, second, third) == [
         "frames: 0 of 1500 (0 %), segment 1 of 3, decode 500 of 500",
         "frames: 600 of 1500 (40 %), 20/s, 45 s left, segment 2 of 3, write 100 of 500",
     ]
 
 
 def test_preparation_is_foretold_of_further_segments_alone(capsys) -> None:
-    clock = Clock()
-    with Progress(Session(), 10.0, clock) as progress:
-        progress("frames · segment 1 of 3, decode 40 of 500", 0, 1500)
-        clock.now += 30
-        progress("frames · segment 1 of 3, write 1 of 500", 1, 1500)
-        progress("writing", 0, 500)
-        clock.now += 30
-        progress("writing", 0, 500)
-        clock.now += 10
-        progress("writing", 100, 500)
-    assert capsys.readouterr().err.splitlines() == [
+    begun = 0, "frames · segment 1 of 3, decode 40 of 500", 0, 1500
+    later = 30, "frames · segment 1 of 3, write 1 of 500", 1, 1500
+    writing = (0, "writing", 0, 500), (30, "writing", 0, 500), (10, "writing", 100, 500)
+    assert told(capsys, begun, later, *writing) == [
         "frames: 1 of 1500 (0 %), 0.0333/s, segment 1 of 3, write 1 of 500",
         "writing: 0 of 500 (0 %)",
         "writing: 100 of 500 (20 %), 10/s, 40 s left",
@@ -191,23 +190,14 @@ def test_a_batch_is_foretold_from_its_beginning(capsys) -> None:
 
 
 def test_of_later_segments_too_the_first_one_foretells_nothing(capsys) -> None:
-    clock = Clock()
-    with Progress(Session(), 10.0, clock) as progress:
-        progress("frames · segment 3 of 9, decode 40 of 500", 0, 1000)
-        clock.now += 30
-        progress("frames · segment 3 of 9, write 1 of 500", 1, 1000)
-        clock.now += 20
-        progress("frames · segment 5 of 9, write 1 of 500", 501, 1000)
-    assert [" left" in line for line in capsys.readouterr().err.splitlines()] == [False, True]
+    first = 0, "frames · segment 3 of 9, decode 40 of 500", 0, 1000
+    second = 30, "frames · segment 3 of 9, write 1 of 500", 1, 1000
+    third = 20, "frames · segment 5 of 9, write 1 of 500", 501, 1000
+    assert [" left" in line for line in told(capsys, first, second, third)] == [False, True]
 
 
 def test_more_than_was_announced_foretells_nothing(capsys) -> None:
-    clock = Clock()
-    with Progress(Session(), 10.0, clock) as progress:
-        progress("write", 1, 5)
-        clock.now += 14
-        progress("write", 7, 5)
-    assert capsys.readouterr().err == "write: 7 of 5 (100 %), 0.5/s\n"
+    assert told(capsys, (0, "write", 1, 5), (14, "write", 7, 5)) == ["write: 7 of 5 (100 %), 0.5/s"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")

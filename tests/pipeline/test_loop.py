@@ -139,7 +139,7 @@ class BrightSegmenter(Segmenter):
         made.level = int(sample.small.mean()) + 60
         return made
 
-    def mask(self, frame, *, before=None, inside=None, with_scores=False, everywhere=True):
+    def mask(self, frame, *_, inside=None, with_scores=False, everywhere=True):
         luma = frame.layout.luma(frame.row)
         scores = luma.astype(np.uint16) * np.uint16(100) // np.uint16(self.level)
         mask = np.where(scores >= self.score_level, np.uint8(255), np.uint8(0))

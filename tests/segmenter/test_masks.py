@@ -38,10 +38,21 @@ def test_a_clock_that_is_left_out_marks_nothing_beside_itself():
     inside = np.arange(90)[:, None] < np.full(120, 66)
     views = [FrameView.of(frame) for frame in frames]
     model = MaskModel.learned(np.stack([view.small for view in views]), (90, 120), None)
-    pairs = list(pairwise(views))
-    assert all(model.mask(view, before=before).mask[66:].any() for before, view in pairs)
-    found = [model.mask(view, before=before, inside=inside).mask for before, view in pairs]
+    seen = [model.observe(view, before) for before, view in pairwise(views)]
+    assert all(model.mask(*both).mask[66:].any() for both in zip(views[1:], seen, strict=True))
+    found = [model.mask(*both, inside=inside).mask for both in zip(views[1:], seen, strict=True)]
     assert sum(mask.any() for mask in found) <= 2
+
+
+def test_what_appears_is_doubted_until_the_next_frame_shows_it_too():
+    floor = np.full((240, 320, 3), 128, np.uint8)
+    seen = MaskModel.learned(np.stack([floor] * 5), (240, 320), None).observe(FrameView.of(floor))
+    now, before = np.zeros((2, 240, 320), np.float32)
+    now[100:120, 100:140], before[100:120, 80:120] = 0.6, 0.6
+    left = seen._replace(objects=now).placed(seen._replace(objects=before)).objects
+    expected = np.where(np.arange(320) < 122, now, now**2)  # within two pixels it stays
+    np.testing.assert_allclose(left, expected, atol=1e-6)
+    np.testing.assert_array_equal(seen._replace(objects=now).placed().objects, now)
 
 
 @pytest.mark.parametrize("size", [(120, 160), (130, 170), (240, 320)])
