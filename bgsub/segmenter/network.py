@@ -51,17 +51,19 @@ class Answer(NamedTuple):
     shadows: Singles
 
     def placed(self, earlier: Answer | None = None) -> Answer:
-        """Return it where the frame lies, in doubt of what the frame before did not show.
+        """Return it where the frame lies, in doubt of objects that the frame before did not show.
 
         Of p above q, the highest there within two pixels, q + (p − q)² is left: glitter and leaves
         are gone in the next frame, and a thing is sure soon.
         """
-        planes, motion = list(self[1:]), self.found.aligned.motion
+        objects, motion = self.objects, self.found.aligned.motion
         if earlier is not None:
-            near = [cv2.dilate(one, np.ones((5, 5), np.uint8)) for one in earlier[1:]]
-            pairs = zip(planes, near, strict=True)
-            planes = [cv2.min(p, q) + np.square(np.maximum(p - q, 0)) for p, q in pairs]
-        return Answer(self.found, *(moved(one, motion, back=True) for one in planes))
+            near = cv2.dilate(earlier.objects, np.ones((5, 5), np.uint8))
+            shared = cv2.min(objects, near)
+            left = cv2.accumulateSquare(cv2.subtract(objects, shared), shared)
+            objects = np.asarray(left, np.float32)
+        both = (moved(one, motion, back=True) for one in (objects, self.shadows))
+        return Answer(self.found, *both)
 
 
 def answer(background: Background, frame: Bytes, before: Bytes | None) -> Answer:
