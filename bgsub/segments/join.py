@@ -264,6 +264,11 @@ class _TrackNumbers:
             del tail[0]
         return replace(seen, track=number)
 
+    def forget(self, now_s: float) -> None:
+        """Forget tracks that are over."""
+        tails = self._tails.items()
+        self._tails = {n: tail for n, tail in tails if now_s - tail[-1].time_s <= self._gap}
+
 
 def join_objects(
     parts: Sequence[Path],
@@ -283,16 +288,14 @@ def join_objects(
         for path in parts:
             frames = read_frames(path)
             early: list[list[Observation]] = []
-            heads: dict[int, Observation] = {}
             for frame in frames:  # those that lie within a gap of the first one
                 early.append(frame)
-                for seen in frame:
-                    heads.setdefault(seen.track, seen)
                 if frame[0].time_s - early[0][0].time_s > options.max_gap_s:
                     break
-            numbers.begin(heads.values())
+            numbers.begin({seen.track: seen for frame in early[::-1] for seen in frame}.values())
             for frame in chain(early, frames):
                 tables.add([numbers.number(seen) for seen in frame])
+                numbers.forget(frame[0].time_s)
         return tables.finish(frame_events, end_s)
 
 
