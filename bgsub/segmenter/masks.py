@@ -93,8 +93,7 @@ class MaskModel(Segmenter):
 
     def observe(self, frame: FrameView, before: FrameView | None = None) -> Answer:
         """Ask the network about a frame; without the one before it nothing moves."""
-        small = None if before is None else before.small
-        return answer(self.scene.background, frame.small, small)
+        return answer(self.scene.background, frame.small, None if before is None else before.small)
 
     def mask(
         self,

@@ -58,10 +58,8 @@ class Answer(NamedTuple):
         """
         objects, motion = self.objects, self.found.aligned.motion
         if earlier is not None:
-            near = cv2.dilate(earlier.objects, np.ones((5, 5), np.uint8))
-            shared = cv2.min(objects, near)
-            left = cv2.accumulateSquare(cv2.subtract(objects, shared), shared)
-            objects = np.asarray(left, np.float32)
+            shared = cv2.min(objects, cv2.dilate(earlier.objects, np.ones((5, 5), np.uint8)))
+            objects = np.asarray(cv2.accumulateSquare(objects - shared, shared), np.float32)
         both = (moved(one, motion, back=True) for one in (objects, self.shadows))
         return Answer(self.found, *both)
 

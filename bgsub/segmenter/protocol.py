@@ -144,7 +144,7 @@ class Segmenter(Protocol):
         with_scores: bool = False,
         everywhere: bool = True,
     ) -> MaskResult:
-        """Segment a frame, as it and the one before were observed; outside of `inside` is nothing.
+        """Mark objects `inside` a frame, given what was observed of it and of the one before.
 
         Scores that are not wanted `everywhere` may be 0 where no object can be.
         """

@@ -274,8 +274,8 @@ def _changes_between(blocks: Iterator[_Block]) -> Iterator[_Found]:
     for block in blocks:
         differs = view.changed(block)
         # Squares of 2×2 pixels have no middle: without anchors OpenCV would displace what is left.
-        left = cv2.erode(differs.astype(np.uint8), np.ones((2, 2)), anchor=(1, 1))
-        changed = np.asarray(cv2.dilate(left, np.ones((2, 2)), anchor=(0, 0)) > 0)
+        left = cv2.erode(differs.astype(np.uint8), np.ones((2, 2), np.uint8), anchor=(1, 1))
+        changed = np.asarray(cv2.dilate(left, np.ones((2, 2), np.uint8), anchor=(0, 0)) > 0)
         if changed.mean() < _LEAST_SHARE:
             first = None
             view.update(block, ~differs)
