@@ -10,7 +10,6 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bgsub.runtime.threads import import_each
 from bgsub.tracking.detections import Box, Detection, center, positions
 from bgsub.video.frames import Bytes, Pixels
 
@@ -368,12 +367,37 @@ def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
     pairs = [(int(i), int(j)) for i, j in np.argwhere(is_sole)]
     rows = np.flatnonzero(allowed.any(axis=1) & ~is_sole.any(axis=1))
     columns = np.flatnonzero(allowed.any(axis=0) & ~is_sole.any(axis=0))
-    if rows.size:
-        # Half a second that most films do not need: few of them show crowds.
-        import_each(["scipy.optimize"])
-        from scipy.optimize import linear_sum_assignment
+    found = _cheapest(np.minimum(costs[np.ix_(rows, columns)] - ALONE, 0))
+    return sorted(pairs + [p for i, j in found if allowed[p := (int(rows[i]), int(columns[j]))]])
 
-        at, to = linear_sum_assignment(np.minimum(costs[np.ix_(rows, columns)] - ALONE, 0))
-        found = zip(rows[at].tolist(), columns[to].tolist(), strict=True)
-        pairs += [pair for pair in found if allowed[pair]]
-    return sorted(pairs)
+
+def _cheapest(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Pair rows with columns at the least sum of costs, none of which is above 0.
+
+    By shortest augmenting paths (Jonker, Volgenant 1987), n³ operations: .1 ms for ten objects. To
+    import `scipy.optimize` takes longer than thousands of frames of a crowd.
+    """
+    count = len(costs)
+    costs = np.pad(costs, ((0, 0), (0, count)))  # a column of its own for each row that stays alone
+    own, other = np.zeros(count), np.zeros(costs.shape[1])
+    row_of = np.full(other.size, -1)
+    for start in range(count):
+        least, before = np.full(other.size, np.inf), np.full(other.size, -1)
+        is_open, row, column, length = np.ones(other.size, np.bool_), start, -1, 0.0
+        while row >= 0:
+            new = length + costs[row] - own[row] - other
+            shorter = is_open & (new < least)
+            least[shorter], before[shorter] = new[shorter], column
+            column = int(np.where(is_open, least, np.inf).argmin())
+            length, row = least[column], int(row_of[column])
+            is_open[column] = row < 0
+        passed = ~is_open
+        own[start] += length
+        own[row_of[passed]] += length - least[passed]
+        other[passed] -= length - least[passed]
+        while column >= 0:
+            earlier = int(before[column])
+            row_of[column] = start if earlier < 0 else row_of[earlier]
+            column = earlier
+    taken = np.flatnonzero(row_of[: other.size - count] >= 0)
+    return list(zip(row_of[taken].tolist(), taken.tolist(), strict=True))
