@@ -391,7 +391,7 @@ def main() -> None:
         np.random.default_rng(arguments.seed),
         Bank(arguments.kept, "cuda" if gpu else "cpu"),
     )
-    while bank.filled < min(arguments.kept, 8 * arguments.batch):
+    while bank.filled + arguments.fresh <= min(arguments.kept, 8 * arguments.batch):
         bank.add(next(loader), rng)
     left_out = {one for one in arguments.leave_out.split(",") if one}
     left_out |= {"all": set[str](), "labels": {"made"}, "made": {"real"}}[arguments.only]
