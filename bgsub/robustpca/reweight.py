@@ -126,12 +126,12 @@ def reweight(
             return fit, rounds, True
         if seen:
             circle = np.logical_or.reduce(sets[seen[0] :])
-            fit = space.principal(circle, n_components, fit.scores)
+            fit = space.principal(circle, n_components)
             return fit, rounds + 1, True
         if rounds == _MAX_ROUNDS:
             break
         sets.append(inliers)
-        fit = space.principal(inliers, n_components, fit.scores)
+        fit = space.principal(inliers, n_components)
     return fit, _MAX_ROUNDS, False
 
 

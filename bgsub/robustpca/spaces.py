@@ -122,11 +122,8 @@ class RowSpace:
         H[diagonal, diagonal] = np.sqrt(rng.chisquare(degrees - diagonal))
         return self._factor @ g @ inverse_root(g.T @ g + H.T @ H)
 
-    def principal(self, rows: Flags, n_components: int, scores: Floats | None = None) -> Fit:
-        """Fit classical PCA to the marked rows, from their centred Gram matrix, O(n²k).
-
-        Scores of all rows, shape (n, ≤ k), that are near to those of the result save time.
-        """
+    def principal(self, rows: Flags, n_components: int) -> Fit:
+        """Fit classical PCA to the marked rows, from their centred Gram matrix, O(n²k)."""
         weights = rows / rows.sum()
         index = np.flatnonzero(rows)
         part = self._K[np.ix_(index, index)]
@@ -135,8 +132,7 @@ class RowSpace:
         part -= means[:, None]
         part += means.mean()
         scale = float(self.squared_norms[index].max())
-        start = None if scores is None else scores[index]
-        values, vectors = leading_eigenpairs(part, n_components, scale, start)
+        values, vectors = leading_eigenpairs(part, n_components, scale)
         basis = np.zeros((self.n_samples, n_components))
         # In exact arithmetic eigenvectors of non-zero eigenvalues sum to zero already.
         vectors = vectors - vectors.mean(axis=0)
@@ -189,12 +185,7 @@ class FeatureSpace:
         scores[:, :columns] = self.project(g @ inverse_root(g.T @ g))
         return scores
 
-    def principal(
-        self,
-        rows: Flags,
-        n_components: int,
-        scores: Floats | None = None,  # noqa: ARG002 - the other space needs them
-    ) -> Fit:
+    def principal(self, rows: Flags, n_components: int) -> Fit:
         """Fit classical PCA to the marked rows, from their scatter matrix, O(np²).
 
         Where they are fewer than the columns, from their Gram matrix, O(n²p).
@@ -233,13 +224,11 @@ def _fit_of(space: Space, weights: Floats, basis: Floats, rows: Flags) -> Fit:
     return Fit(weights, basis, scores, residuals, rows.copy())
 
 
-def leading_eigenpairs(
-    S: Floats, count: int, scale: float, start: Floats | None = None
-) -> tuple[Floats, Floats]:
+def leading_eigenpairs(S: Floats, count: int, scale: float) -> tuple[Floats, Floats]:
     """Compute the largest eigenvalues (c,) of a positive semidefinite matrix, with eigenvectors.
 
     Fewer than `count` where the others vanish against `scale`, the magnitude of what S is a
-    difference of. A start (n, c) near the eigenvectors saves iterations.
+    difference of.
     """
     import scipy.linalg
 
@@ -248,14 +237,14 @@ def leading_eigenpairs(
     if size <= _DENSE_EIGEN or count > size // 8:
         values, vectors = scipy.linalg.eigh(S, subset_by_index=(size - count, size - 1))
     else:
-        values, vectors = _lanczos(S, count, start)
+        values, vectors = _lanczos(S, count)
     order = np.argsort(values)[::-1][:count]
     values, vectors = values[order], vectors[:, order]
     kept = values > max(values[0], scale) * size * np.finfo(float).eps * 4
     return values[kept], vectors[:, kept]
 
 
-def _lanczos(S: Floats, count: int, start: Floats | None) -> tuple[Floats, Floats]:
+def _lanczos(S: Floats, count: int) -> tuple[Floats, Floats]:
     """Leading eigenpairs of a large matrix, in no particular order.
 
     ARPACK goes on from random numbers of its own, or fails, when the Krylov space is exhausted.
@@ -270,12 +259,7 @@ def _lanczos(S: Floats, count: int, start: Floats | None) -> tuple[Floats, Float
     triangle: Floats = np.asarray(np.linalg.qr(sample, mode="r"))
     lengths = np.abs(triangle.diagonal())
     if lengths.min() > lengths[0] * 1e-13:
-        first = sample[:, 0] / np.linalg.norm(sample[:, 0])
-        if start is not None and start.any():
-            near = start.sum(axis=1)
-            # With something of every eigenvector, as a space that is exhausted ends in random ones.
-            first = near / np.linalg.norm(near) + 0.01 * first
-        pairs = scipy.sparse.linalg.eigsh(S, k=count, which="LA", v0=first, ncv=dimension)
+        pairs = scipy.sparse.linalg.eigsh(S, k=count, which="LA", v0=sample[:, 0], ncv=dimension)
         return pairs[0], pairs[1]
     Q = np.linalg.qr(sample)[0]
     values, vectors = np.linalg.eigh(Q.T @ (S @ Q))

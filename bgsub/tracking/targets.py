@@ -360,32 +360,19 @@ def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
     """Pair rows with columns at the least sum of costs, in order of the rows; none costs `ALONE`.
 
     Were as many pairs made as can be, a newcomer in a region could push the object that is there on
-    to the next one's place, and that one to another's.
-    """
-    allowed = costs < ALONE
-    is_sole = allowed & (allowed.sum(axis=1, keepdims=True) == 1) & (allowed.sum(axis=0) == 1)
-    pairs = [(int(i), int(j)) for i, j in np.argwhere(is_sole)]
-    rows = np.flatnonzero(allowed.any(axis=1) & ~is_sole.any(axis=1))
-    columns = np.flatnonzero(allowed.any(axis=0) & ~is_sole.any(axis=0))
-    found = _cheapest(np.minimum(costs[np.ix_(rows, columns)] - ALONE, 0))
-    return sorted(pairs + [p for i, j in found if allowed[p := (int(rows[i]), int(columns[j]))]])
-
-
-def _cheapest(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Pair rows with columns at the least sum of costs, none of which is above 0.
-
-    By shortest augmenting paths (Jonker, Volgenant 1987), n³ operations: .1 ms for ten objects. To
-    import `scipy.optimize` takes longer than thousands of frames of a crowd.
+    to the next one's place, and that one to another's. By shortest augmenting paths (Jonker,
+    Volgenant 1987), n³ operations; to import `scipy.optimize` takes longer than thousands of frames
+    of a crowd.
     """
     count = len(costs)
-    costs = np.pad(costs, ((0, 0), (0, count)))  # a column of its own for each row that stays alone
-    own, other = np.zeros(count), np.zeros(costs.shape[1])
+    gains = np.pad(np.minimum(costs - ALONE, 0), ((0, 0), (0, count)))  # to stay alone costs 0
+    own, other = np.zeros(count), np.zeros(gains.shape[1])
     row_of = np.full(other.size, -1)
     for start in range(count):
         least, before = np.full(other.size, np.inf), np.full(other.size, -1)
         is_open, row, column, length = np.ones(other.size, np.bool_), start, -1, 0.0
         while row >= 0:
-            new = length + costs[row] - own[row] - other
+            new = length + gains[row] - own[row] - other
             shorter = is_open & (new < least)
             least[shorter], before[shorter] = new[shorter], column
             column = int(np.where(is_open, least, np.inf).argmin())
@@ -399,5 +386,5 @@ def _cheapest(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
             earlier = int(before[column])
             row_of[column] = start if earlier < 0 else row_of[earlier]
             column = earlier
-    taken = np.flatnonzero(row_of[: other.size - count] >= 0)
-    return list(zip(row_of[taken].tolist(), taken.tolist(), strict=True))
+    pairs = zip(row_of.tolist(), range(other.size - count), strict=False)
+    return sorted(pair for pair in pairs if pair[0] >= 0 and gains[pair] < 0)
