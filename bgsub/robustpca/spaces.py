@@ -38,7 +38,7 @@ _WORTH_GATHERING = 0.8
 _STRIP = 128
 # Up to this size a full symmetric eigenproblem is about as quick as Lanczos iterations, and much
 # quicker where the eigenvalues that are wanted lie close together, as those of noise do.
-_DENSE_EIGEN = 200
+_DENSE_EIGEN = 512
 _ROW_BLOCK_ELEMENTS = 1 << 20
 _TILE = 1 << 14  # columns whose float32 work stays in the cache
 
