@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bgsub.runtime.threads import import_each
 from bgsub.tracking.detections import Box, Detection, center, positions
 from bgsub.video.frames import Bytes, Pixels
 
@@ -360,31 +361,19 @@ def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
     """Pair rows with columns at the least sum of costs, in order of the rows; none costs `ALONE`.
 
     Were as many pairs made as can be, a newcomer in a region could push the object that is there on
-    to the next one's place, and that one to another's. By shortest augmenting paths (Jonker,
-    Volgenant 1987), n³ operations; to import `scipy.optimize` takes longer than thousands of frames
-    of a crowd.
+    to the next one's place, and that one to another's.
     """
-    count = len(costs)
-    gains = np.pad(np.minimum(costs - ALONE, 0), ((0, 0), (0, count)))  # to stay alone costs 0
-    own, other = np.zeros(count), np.zeros(gains.shape[1])
-    row_of = np.full(other.size, -1)
-    for start in range(count):
-        least, before = np.full(other.size, np.inf), np.full(other.size, -1)
-        is_open, row, column, length = np.ones(other.size, np.bool_), start, -1, 0.0
-        while row >= 0:
-            new = length + gains[row] - own[row] - other
-            shorter = is_open & (new < least)
-            least[shorter], before[shorter] = new[shorter], column
-            column = int(np.where(is_open, least, np.inf).argmin())
-            length, row = least[column], int(row_of[column])
-            is_open[column] = row < 0
-        passed = ~is_open
-        own[start] += length
-        own[row_of[passed]] += length - least[passed]
-        other[passed] -= length - least[passed]
-        while column >= 0:
-            earlier = int(before[column])
-            row_of[column] = start if earlier < 0 else row_of[earlier]
-            column = earlier
-    pairs = zip(row_of.tolist(), range(other.size - count), strict=False)
-    return sorted(pair for pair in pairs if pair[0] >= 0 and gains[pair] < 0)
+    allowed = costs < ALONE
+    is_sole = allowed & (allowed.sum(axis=1, keepdims=True) == 1) & (allowed.sum(axis=0) == 1)
+    pairs = [(int(i), int(j)) for i, j in np.argwhere(is_sole)]
+    rows = np.flatnonzero(allowed.any(axis=1) & ~is_sole.any(axis=1))
+    columns = np.flatnonzero(allowed.any(axis=0) & ~is_sole.any(axis=0))
+    if rows.size:
+        # Half a second that most films do not need: few of them show crowds.
+        import_each(["scipy.optimize"])
+        from scipy.optimize import linear_sum_assignment
+
+        at, to = linear_sum_assignment(np.minimum(costs[np.ix_(rows, columns)] - ALONE, 0))
+        found = zip(rows[at].tolist(), columns[to].tolist(), strict=True)
+        pairs += [pair for pair in found if allowed[pair]]
+    return sorted(pairs)
