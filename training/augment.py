@@ -25,7 +25,18 @@ Singles = NDArray[np.float32]
 SIDE = 192
 """Pixels of a crop's side."""
 
-VARIATIONS = ("surges", "specks", "patches", "clocks", "casts", "faint", "far", "coded")
+VARIATIONS = (
+    "surges",
+    "specks",
+    "patches",
+    "clocks",
+    "casts",
+    "faint",
+    "far",
+    "coded",
+    "crowds",
+    "glows",
+)
 """What may be done to a crop and is told of it, so that it can be left out."""
 
 _FAR = 0.25
@@ -190,6 +201,12 @@ def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple
         examples.used.add("specks")
         for _ in range(rng.integers(1, 5)):
             crop = _specked(crop, rng)
+    if rng.random() < 0.15:
+        examples.used.add("crowds")
+        crop = _crowded(crop, examples, rng)
+    if rng.random() < (0.4 if "crowds" in examples.used else 0.12):
+        examples.used.add("glows")
+        crop = _glowing(crop, rng)
     if rng.random() < 0.3:
         crop = _lit(crop, rng)
     if rng.random() < (0.08 if is_grey else 0.25):
@@ -554,6 +571,75 @@ def _specked(crop: Crop, rng: np.random.Generator) -> Crop:
     truth[(opacity > 0.3) & (truth != scenes.OBJECT)] = scenes.UNSCORED
     truth[inside] = scenes.OBJECT
     return replace(crop, images=images.astype(np.float32), truth=truth)
+
+
+def _crowded(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
+    """Paste things of one kind close to each other, as animals of a shoal: the place lies between.
+
+    They stand out from it. Turned any way, they may touch, and hide each other in part.
+    """
+    one = _object(examples, rng)
+    long = float(np.exp(rng.uniform(np.log(5), np.log(45))))
+    high, wide = one.opacity.shape
+    if rng.random() < 0.5:  # as slim as fish, mice and worms are
+        wide = round(high * rng.uniform(0.12, 0.6))
+    factor = long / max(high, wide)
+    size = max(2, round(wide * factor)), max(2, round(high * factor))
+    opacity = cv2.resize(one.opacity, size, interpolation=cv2.INTER_AREA)
+    paint = cv2.resize(one.colors, size, interpolation=cv2.INTER_AREA)
+    place = crop.images[2].mean((0, 1))
+    if np.abs(paint.mean((0, 1)) - place).max() < 30:
+        paint = paint + rng.uniform(30, 120) * rng.choice([-1, 1])
+    side = int(np.hypot(*size)) + 3
+    images, truth = crop.images.copy(), crop.truth.copy()
+    middle, spread = rng.uniform(0, SIDE, 2), long * rng.uniform(0.4, 2.5)
+    soft, is_still = rng.uniform(0, 1.3), rng.random() < 0.2
+    for _ in range(rng.integers(3, 14)):
+        matrix = cv2.getRotationMatrix2D((size[0] / 2, size[1] / 2), rng.uniform(0, 360), 1)
+        matrix[:, 2] += side / 2 - size[0] / 2, side / 2 - size[1] / 2
+        turned, alpha = (cv2.warpAffine(each, matrix, (side, side)) for each in (paint, opacity))
+        whole = np.maximum(cv2.warpAffine(np.ones_like(opacity), matrix, (side, side)), 1e-3)
+        each = Cutout(np.clip(turned / whole[..., None], 0, 255).astype(np.float32), alpha)
+        top, left = (middle + spread * rng.standard_normal(2) - side / 2).astype(int).tolist()
+        laid = _laid(each, top, left, soft)
+        if laid is None:
+            continue
+        over, colors = laid
+        right, down = np.zeros(2) if is_still else rng.uniform(-0.4, 0.4, 2) * long
+        images[0] += over * (colors - images[0])
+        over_before, colors_before = (_moved(p, right, down) for p in (over, colors))
+        images[1] += over_before * (colors_before - images[1])
+        truth[over[..., 0] > 0.5] = scenes.OBJECT
+    return replace(crop, images=images, truth=truth)
+
+
+def _glowing(crop: Crop, rng: np.random.Generator) -> Crop:
+    """Brighten or darken the place by spots softer than any object, most of them near objects.
+
+    So do ripples and glare, the light that things reflect or take away around them, and what a
+    codec or a filter against noise smears around what moves: a few levels, on a calm ground too.
+    """
+    y, x = np.mgrid[:SIDE, :SIDE].astype(np.float32)
+    is_object = crop.truth == scenes.OBJECT
+    places = np.argwhere(is_object)
+    field = np.zeros((SIDE, SIDE), np.float32)
+    if len(places) and rng.random() < 0.5:
+        halo = cv2.GaussianBlur(is_object.astype(np.float32), (0, 0), rng.uniform(3, 12))
+        field += halo / (halo.max() + 1e-6) * rng.choice([-1, 1])
+    alike = rng.choice([-1, 1, 0])
+    for _ in range(rng.integers(1, 9)):
+        at = rng.uniform(0, SIDE, 2)
+        if len(places) and rng.random() < 0.6:
+            at = places[rng.integers(len(places))] + 12 * rng.standard_normal(2)
+        tall, wide = np.exp(rng.uniform(np.log(3), np.log(14), 2))
+        spot = np.exp(-0.5 * (((y - at[0]) / tall) ** 2 + ((x - at[1]) / wide) ** 2))
+        field += spot.astype(np.float32) * (alike or rng.choice([-1, 1])) * rng.uniform(0.3, 1)
+    levels = float(np.exp(rng.uniform(np.log(1.5), np.log(14))))
+    tint = levels * (1 + rng.uniform(-0.2, 0.2, 3) * (rng.random() < 0.5)).astype(np.float32)
+    images = crop.images.copy()
+    images[0] += field[..., None] * tint
+    images[1] += _moved(field, *rng.uniform(-4, 4, 2))[..., None] * tint * rng.uniform(0.3, 1)
+    return replace(crop, images=images.astype(np.float32))
 
 
 def _patched(crop: Crop, rng: np.random.Generator) -> Crop:

@@ -66,9 +66,6 @@ def fit_frames(
     least = 1 if options.k == "auto" else options.k
     check_rank(least, store.fit_numbers.size, options.support_fraction, name=store.name)
     workers.need("scipy.linalg")
-    if "plot" in options.outputs:
-        # Matplotlib takes longer to import than many runs take; the line above would wait for it.
-        workers.load("bgsub.report.plots")
     columns = store.fit_columns(pixel_mask)
     gram = choice = None
     threads = min(workers.threads, store.gram_threads)
@@ -120,6 +117,9 @@ def fit_frames(
     copies = None if gram is None else gram.copies
     gram = None  # nobody needs it any more, and it is large
     give_back()
+    if "plot" in options.outputs:
+        # Not before: fits wait for an import, and Matplotlib's takes longer than many of them.
+        workers.load("bgsub.report.plots")
     coefficients = background_coefficients(estimator)
     support = estimator.support_
     if not isinstance(estimator, TRPCA):
