@@ -117,9 +117,6 @@ def fit_frames(
     copies = None if gram is None else gram.copies
     gram = None  # nobody needs it any more, and it is large
     give_back()
-    if "plot" in options.outputs:
-        # Not before: fits wait for an import, and Matplotlib's takes longer than many of them.
-        workers.load("bgsub.report.plots")
     coefficients = background_coefficients(estimator)
     support = estimator.support_
     if not isinstance(estimator, TRPCA):

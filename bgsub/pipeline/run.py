@@ -327,6 +327,9 @@ def _learned(
 
             with watch.stage("fit"):
                 fit = fit_frames(store, source.pixel_mask, options, workers, progress)
+            if "plot" in options.outputs:
+                # Not before: fits wait for imports, and Matplotlib's takes longer than many fits.
+                workers.load("bgsub.report.plots")
         with watch.stage("model"):
             scene = learn_scene(store, source, fit, options, workers, progress)
         blocks = store.all_blocks()
