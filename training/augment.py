@@ -590,6 +590,7 @@ def _crowded(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
     place = crop.images[2].mean((0, 1))
     if np.abs(paint.mean((0, 1)) - place).max() < 30:
         paint = paint + rng.uniform(30, 120) * rng.choice([-1, 1])
+    paint = np.clip(paint, 0, 255).astype(np.float32)
     side = int(np.hypot(*size)) + 3
     images, truth = crop.images.copy(), crop.truth.copy()
     middle, spread = rng.uniform(0, SIDE, 2), long * rng.uniform(0.4, 2.5)
@@ -597,11 +598,10 @@ def _crowded(crop: Crop, examples: Examples, rng: np.random.Generator) -> Crop:
     for _ in range(rng.integers(3, 14)):
         matrix = cv2.getRotationMatrix2D((size[0] / 2, size[1] / 2), rng.uniform(0, 360), 1)
         matrix[:, 2] += side / 2 - size[0] / 2, side / 2 - size[1] / 2
-        turned, alpha = (cv2.warpAffine(each, matrix, (side, side)) for each in (paint, opacity))
-        whole = np.maximum(cv2.warpAffine(np.ones_like(opacity), matrix, (side, side)), 1e-3)
-        each = Cutout(np.clip(turned / whole[..., None], 0, 255).astype(np.float32), alpha)
+        alpha = cv2.warpAffine(opacity, matrix, (side, side))
+        turned = cv2.warpAffine(paint, matrix, (side, side), borderMode=cv2.BORDER_REPLICATE)
         top, left = (middle + spread * rng.standard_normal(2) - side / 2).astype(int).tolist()
-        laid = _laid(each, top, left, soft)
+        laid = _laid(Cutout(turned, alpha), top, left, soft)
         if laid is None:
             continue
         over, colors = laid
