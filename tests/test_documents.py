@@ -15,10 +15,10 @@ import pytest
 from bgsub.cli import cli
 from bgsub.export.clips import CLIP_COLUMNS
 from bgsub.options import OUTPUTS, RunOptions
-from bgsub.outliers.errors_table import _LATER_COLUMNS, COLUMNS
+from bgsub.outliers.errors_table import COLUMNS, LATER_COLUMNS
 from bgsub.pipeline.inputs import output_name
 from bgsub.tracking.events import EVENT_COLUMNS
-from bgsub.tracking.regions import _REGION_COLUMNS
+from bgsub.tracking.regions import REGION_COLUMNS
 from bgsub.tracking.tables import OBJECT_COLUMNS, Track
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,7 +27,7 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").glob("*.md")),
     ROOT / "sample_videos" / "README.md",
 ]
-ERROR_COLUMNS = (*COLUMNS, *_LATER_COLUMNS)
+ERROR_COLUMNS = (*COLUMNS, *LATER_COLUMNS)
 MODULES = sorted((ROOT / "bgsub").rglob("*.py"))
 
 OF_OTHER_PROGRAMS = {
@@ -157,7 +157,7 @@ def columns_in(text: str, name: str) -> list[str]:
         ("objects.csv", (*OBJECT_COLUMNS, "region")),
         ("tracks.csv", [one.name for one in fields(Track)]),
         ("events.csv", EVENT_COLUMNS),
-        ("regions.csv", _REGION_COLUMNS),
+        ("regions.csv", REGION_COLUMNS),
         ("clips.csv", CLIP_COLUMNS),
     ],
 )

@@ -21,7 +21,7 @@ from bgsub.runtime.files import open_csv, write_rows
 # Columns that every errors.csv has.
 COLUMNS = ("frame", "time_s", "error", "rmse", "score", "outlier")
 # Columns that follow them; files of earlier versions lack some or all.
-_LATER_COLUMNS = ("doubtful", "local", "flag")
+LATER_COLUMNS = ("doubtful", "local", "flag")
 # What made a frame an outlier: its error as a whole, the place that fits least, or both.
 WHOLE, PLACE, BOTH = "whole", "place", "both"
 _MAX_FRAME = 2.0**53  # above this not every whole number is a float
@@ -154,7 +154,7 @@ def _parse(rows: Iterator[list[str]], path: Path) -> dict[str, NDArray[np.float6
     if header is None:
         raise InputError(f"{path}: is empty; create it again with `bgsub run`")
     later = header[len(COLUMNS) :]
-    known = set(later) <= set(_LATER_COLUMNS) and len(set(later)) == len(later)
+    known = set(later) <= set(LATER_COLUMNS) and len(set(later)) == len(later)
     if header[: len(COLUMNS)] != list(COLUMNS) or not known:
         names = ",".join(COLUMNS)
         raise InputError(f"{path}: no errors.csv of bgsub; its first line must begin {names}")

@@ -18,7 +18,7 @@ from bgsub.tracking.tracker import Observation
 
 Point = tuple[float, float]
 # Header of regions.csv; of a line, entries cross it from its left to its right, exits back.
-_REGION_COLUMNS = ("region", "kind", "entries", "exits", "dwell_s", "tracks")
+REGION_COLUMNS = ("region", "kind", "entries", "exits", "dwell_s", "tracks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ class RegionCounter:
 
     def write(self, path: Path) -> None:
         """Write regions.csv; whoever is in a region at the end has not left it."""
-        rows: list[Sequence[object]] = [_REGION_COLUMNS]
+        rows: list[Sequence[object]] = [REGION_COLUMNS]
         for (name, kind), visits in self._visits.items():
             dwell = f"{visits.dwell_s:.2f}" if kind == "region" else ""
             rows.append([name, kind, visits.entries, visits.exits, dwell, len(visits.tracks)])
