@@ -20,7 +20,7 @@ from bgsub.background.camera import (
     find_registration,
     registration_in,
 )
-from bgsub.background.light import THUMBNAIL, Light, find_states, fit_light, lit, thumbnail
+from bgsub.background.light import THUMBNAIL, Light, find_states, fit_light, lit, reach, thumbnail
 from bgsub.robustpca.spaces import Flags, Singles, column_median, evenly
 from bgsub.video.frames import Bytes, Layout, in_color
 
@@ -153,13 +153,13 @@ class Background:
         placed = list(each(partial(align, registration), frames))
         shake = max(one.motion.furthest(*one.frame.shape[:2]) for one in placed)
         state_of, lights = find_states(np.stack([thumbnail(one.frame) for one in placed]))
-        states = []
+        states, within = [], reach(frames)
         for state in range(state_of.max() + 1):
             members = np.flatnonzero(state_of == state)
             # One plane below the other: differences of bytes and their maxima are faster so.
             planes = np.empty((len(members), 3, *frames.shape[1:3]), np.uint8)
             for plane, i in zip(planes, members, strict=True):
-                plane[:] = lit(placed[i].frame, lights[i], back=True).transpose(2, 0, 1)
+                plane[:] = lit(placed[i].frame, lights[i], within, back=True).transpose(2, 0, 1)
             moves = [placed[i].motion for i in members] if registration else []
             seen = np.stack([one.sees(*frames.shape[1:3]) for one in moves]) if moves else None
             states.append(count_colors(planes, members / len(frames), seen))
@@ -178,7 +178,8 @@ class Background:
         lights = [fit_light(small, state.thumbnail) for state in self.states]
         best = int(np.argmax([one.explained for one in lights]))
         plates, light = self.states[best], lights[best]
-        first, second = (lit(one, light) for one in plates.colors)
+        within = reach(aligned.frame[None])
+        first, second = (lit(one, light, within) for one in plates.colors)
         found = Hypothesis(aligned, first, second, plates, light)
         self._latest = ((frame, found), *self._latest[: _THREADS - 1])
         return found
