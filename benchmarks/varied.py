@@ -1,8 +1,9 @@
 """Variants of real scenes whose truth is known: for ``benchmarks.masks --varied``.
 
 Each is what another camera could have given of the same scene: smaller, slower, shorter, darker,
-noisier, compressed, without colour, trembling, in a hand, or nearer. A rule that holds on a scene
-by luck falls on some of them, while a method that is fair to all loses no more than footage does.
+noisier, compressed, without colour, trembling, in a hand, nearer, upside down, or a negative. A
+rule that holds on a scene by luck falls on some of them, while a method that is fair to all loses
+no more than footage does.
 """
 
 from __future__ import annotations
@@ -152,6 +153,11 @@ VARIANTS = {
     "first_half": Variant(last=0.5),
     "last_half": Variant(first=0.5),
     "mirrored": Variant(lambda seen: seen.drawn(lambda one, *_: cv2.flip(one, 1))),
+    "upside": Variant(lambda seen: seen.drawn(lambda one, *_: cv2.flip(one, -1))),
+    "turned": Variant(
+        lambda seen: seen.drawn(lambda one, *_: cv2.rotate(one, cv2.ROTATE_90_CLOCKWISE))
+    ),
+    "negative": Variant(lambda seen: seen.valued(255 - seen.picture)),
     "dim": Variant(lambda seen: seen.valued(0.7 * seen.picture)),
     "gamma": Variant(lambda seen: seen.valued(255 * (seen.picture / 255) ** 1.3)),
     "noisy": Variant(_noisy),
