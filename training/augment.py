@@ -36,6 +36,8 @@ VARIATIONS = (
     "coded",
     "crowds",
     "glows",
+    "sides",
+    "negatives",
 )
 """What may be done to a crop and is told of it, so that it can be left out."""
 
@@ -185,10 +187,16 @@ def _cut_out(file: dict[str, Bytes], most: int = 60) -> list[Cutout]:
 def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple[Singles, Bytes]:
     """Vary a crop, and return the inputs of the network and the truth, (h, w)."""
     crop = _turned(crop, rng)
+    if rng.random() < 0.35:
+        examples.used.add("sides")
+        crop = _rotated(crop, int(rng.integers(1, 4)))
     # In thermal film what is faint and even is an object, in colour film it is light.
     if rng.random() < 0.4:
         crop = replace(crop, images=np.repeat(crop.images.mean(-1, keepdims=True), 3, axis=-1))
     is_grey = bool(np.ptp(crop.images[2], axis=-1).max() < 1)
+    if is_grey and rng.random() < 0.25:  # what is warm is dark in some thermal film
+        examples.used.add("negatives")
+        crop = replace(crop, images=255 - crop.images)
     if rng.random() < 0.3:
         crop = _furnished(crop, examples, rng)
     if rng.random() < 0.2:
@@ -269,6 +277,22 @@ def _turned(crop: Crop, rng: np.random.Generator) -> Crop:
     elif rng.random() < 0.15:  # the film runs backwards
         order[0] = -order[0]
     return Crop(images, shares, noise.copy(), activity.copy(), order, truth.copy())
+
+
+def _rotated(crop: Crop, quarters: int) -> Crop:
+    """Turn a crop by quarters, as cameras above a place may be: which way is up tells nothing."""
+
+    def turn(one: NDArray[np.float32], first: int) -> NDArray[np.float32]:
+        return np.ascontiguousarray(np.rot90(one, quarters, (first, first + 1)))
+
+    return Crop(
+        turn(crop.images, 1),
+        turn(crop.shares, 1),
+        turn(crop.noise, 0),
+        turn(crop.activity, 0),
+        turn(crop.order, 1),
+        np.ascontiguousarray(np.rot90(crop.truth, quarters)),
+    )
 
 
 def _shape(rng: np.random.Generator, height: int, width: int) -> Singles:
