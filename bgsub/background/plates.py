@@ -140,6 +140,7 @@ class Background:
         self, states: list[Plates], registration: Registration | None = None, shake: float = 0.0
     ) -> None:
         self.states, self.registration, self.shake = states, registration, shake
+        self._reach = [reach(one.colors) for one in states]
         self._latest: tuple[tuple[Bytes, Hypothesis], ...] = ()
 
     @classmethod
@@ -178,7 +179,8 @@ class Background:
         lights = [fit_light(small, state.thumbnail) for state in self.states]
         best = int(np.argmax([one.explained for one in lights]))
         plates, light = self.states[best], lights[best]
-        within = reach(aligned.frame[None])
+        (low, high), (least, most) = reach(aligned.frame[None]), self._reach[best]
+        within = np.minimum(low, least), np.maximum(high, most)
         first, second = (lit(one, light, within) for one in plates.colors)
         found = Hypothesis(aligned, first, second, plates, light)
         self._latest = ((frame, found), *self._latest[: _THREADS - 1])
