@@ -186,7 +186,7 @@ def _cut_out(file: dict[str, Bytes], most: int = 60) -> list[Cutout]:
 
 def augmented(crop: Crop, examples: Examples, rng: np.random.Generator) -> tuple[Singles, Bytes]:
     """Vary a crop, and return the inputs of the network and the truth, (h, w)."""
-    crop = _turned(crop, rng)
+    crop = _mirrored(crop, rng)
     if rng.random() < 0.35:
         examples.used.add("sides")
         crop = _rotated(crop, int(rng.integers(1, 4)))
@@ -260,7 +260,7 @@ def _coded(pictures: list[Bytes], rng: np.random.Generator) -> list[Bytes]:
     ]
 
 
-def _turned(crop: Crop, rng: np.random.Generator) -> Crop:
+def _mirrored(crop: Crop, rng: np.random.Generator) -> Crop:
     images, shares, order = crop.images, crop.shares, crop.order
     noise, activity, truth = crop.noise, crop.activity, crop.truth
     if rng.random() < 0.5:
@@ -281,18 +281,9 @@ def _turned(crop: Crop, rng: np.random.Generator) -> Crop:
 
 def _rotated(crop: Crop, quarters: int) -> Crop:
     """Turn a crop by quarters, as cameras above a place may be: which way is up tells nothing."""
-
-    def turn(one: NDArray[np.float32], first: int) -> NDArray[np.float32]:
-        return np.ascontiguousarray(np.rot90(one, quarters, (first, first + 1)))
-
-    return Crop(
-        turn(crop.images, 1),
-        turn(crop.shares, 1),
-        turn(crop.noise, 0),
-        turn(crop.activity, 0),
-        turn(crop.order, 1),
-        np.ascontiguousarray(np.rot90(crop.truth, quarters)),
-    )
+    images = np.rot90(crop.images, quarters, (1, 2)).copy()
+    maps = crop.shares, crop.noise, crop.activity, crop.order, crop.truth
+    return Crop(images, *(np.rot90(one, quarters, (-2, -1)).copy() for one in maps))
 
 
 def _shape(rng: np.random.Generator, height: int, width: int) -> Singles:
