@@ -60,8 +60,8 @@ def lit(
 ) -> Bytes:
     """Return a plate, (h, w, 3) or (h, w), in the light of a frame, or `back` a frame in its.
 
-    Levels of each channel that lie beyond those `within` which it is seen become these: sensors and
-    codecs clip, at 255 or below.
+    `within` are the lowest and the highest level of each channel, where what lies beyond ends, as
+    sensors and codecs clip, at 255 or below.
     """
     gain, offset = light.gain, light.offset
     if back:

@@ -129,8 +129,7 @@ def test_what_is_not_fitted_says_so(kind):
         assert isinstance(e.value, AttributeError)
     with pytest.raises((NotFittedError, AttributeError), match="not fitted yet"):
         kind(2).get_feature_names_out()
-    estimator = kind(2)
-    assert not estimator.__sklearn_is_fitted__()
+    assert not kind(2).__sklearn_is_fitted__()
     assert fitted(kind, X).__sklearn_is_fitted__()
     names = fitted(kind, X).get_feature_names_out()
     assert names.tolist() == [f"{kind.__name__.lower()}0", f"{kind.__name__.lower()}1"]

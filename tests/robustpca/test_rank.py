@@ -121,8 +121,7 @@ def test_rows_are_sampled():
 
 
 def test_limits_are_kept():
-    frames = scene(3)
-    assert choose_rank(frames, max_rank=2, random_state=0).rank == 2
+    assert choose_rank(scene(3), max_rank=2, random_state=0).rank == 2
 
 
 def test_what_it_says():

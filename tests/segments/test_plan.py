@@ -107,8 +107,7 @@ def test_parts_have_nearly_the_length_in_seconds(n, seconds):
 
 def test_a_gap_in_the_times_makes_no_empty_part():
     times = np.concatenate([np.arange(100) / 25, 1000 + np.arange(100) / 25])
-    starts = equal_parts(times, Position(seconds=4.0))
-    assert starts == [0, 100]
+    assert equal_parts(times, Position(seconds=4.0)) == [0, 100]
 
 
 def test_parts_are_of_the_frames_that_are_selected(scene, save, options):
