@@ -82,7 +82,7 @@ class Backdrop:
         (`rested`), which is background from now on.
         """
         layout, hidden = self._layout, _grown(mask)
-        unlike = hidden if rested is None else _united(hidden, _grown(rested))
+        unlike = hidden if rested is None else hidden | _grown(rested)
         planes, estimated = layout.planes(row), layout.planes(estimate)
         usual = self._usual[shown.state]
         if shown.motion != Motion():
@@ -91,7 +91,7 @@ class Backdrop:
         lit = _in_light_of(planes, estimated, usual, like)
         calm, place, itself = self._enlarged(_compare(planes[0], estimated[0], lit[0], like))
         cv2.copyTo(calm, hidden, place)
-        itself = np.asarray(cv2.subtract(_united(itself, unlike), hidden), dtype=np.uint8)
+        itself = np.asarray(cv2.subtract(itself | unlike, hidden), dtype=np.uint8)
         composed = estimate.copy()
         # The frame itself comes last: it is there where one model has learned an object.
         for others, where in ((lit, place), (planes, itself)):
@@ -119,10 +119,6 @@ class Backdrop:
 def _grown(mask: Bytes) -> Bytes:
     """Add what is beside a mask, where lenses and codecs mix it with its background."""
     return np.asarray(cv2.dilate(mask, _AROUND), dtype=np.uint8)
-
-
-def _united(one: cv2.typing.MatLike, other: cv2.typing.MatLike) -> Bytes:
-    return np.asarray(cv2.bitwise_or(one, other), dtype=np.uint8)
 
 
 def _lying(plane: Bytes, motion: Motion, frame: Bytes) -> Bytes:

@@ -363,17 +363,21 @@ def assign(costs: NDArray[np.float64]) -> list[tuple[int, int]]:
     Were as many pairs made as can be, a newcomer in a region could push the object that is there on
     to the next one's place, and that one to another's.
     """
-    allowed = costs < ALONE
-    is_sole = allowed & (allowed.sum(axis=1, keepdims=True) == 1) & (allowed.sum(axis=0) == 1)
-    pairs = [(int(i), int(j)) for i, j in np.argwhere(is_sole)]
-    rows = np.flatnonzero(allowed.any(axis=1) & ~is_sole.any(axis=1))
-    columns = np.flatnonzero(allowed.any(axis=0) & ~is_sole.any(axis=0))
-    if rows.size:
-        # Half a second that most films do not need: few of them show crowds.
-        import_each(["scipy.optimize"])
-        from scipy.optimize import linear_sum_assignment
+    if not costs.size:
+        return []
+    for own in (costs, costs.T):
+        rows = np.flatnonzero(own.min(axis=1) < ALONE)
+        best = own[rows].argmin(axis=1)
+        if np.unique(best).size == best.size:  # each has its cheapest for itself: no sum is less
+            pairs = np.stack([rows, best] if own is costs else [best, rows])
+            break
+    else:  # A third of a second that few films need; `scipy.optimize` takes two.
+        import_each(["scipy.sparse.csgraph"])
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-        at, to = linear_sum_assignment(np.minimum(costs[np.ix_(rows, columns)] - ALONE, 0))
-        found = zip(rows[at].tolist(), columns[to].tolist(), strict=True)
-        pairs += [pair for pair in found if allowed[pair]]
-    return sorted(pairs)
+        # Every row may stay alone in a column of its own; 1 is added as no entry may be 0.
+        alone = (ALONE + 1) * np.eye(len(costs))
+        values = csr_array(np.hstack([np.where(costs < ALONE, costs + 1, 0), alone]))
+        pairs = np.stack(min_weight_full_bipartite_matching(values))
+    return sorted((i, j) for i, j in pairs.T.tolist() if j < costs.shape[1])
