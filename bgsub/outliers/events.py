@@ -195,8 +195,6 @@ def find_events(
     runs = [(first, stop) for first, stop in runs if stop - first >= min_length]
     flags = table.flags
     events = [_event(table, flags, number, *run) for number, run in enumerate(runs, start=1)]
-    if top is None or top >= len(events):
-        return events
     highest = sorted(events, key=lambda event: (-event.peak_score, event.number))[:top]
     return sorted(highest, key=lambda event: event.number)
 

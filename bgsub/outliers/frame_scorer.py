@@ -28,8 +28,8 @@ from bgsub.robustpca.spaces import Floats, Singles
 from bgsub.video.frames import Bytes
 
 BATCH = 8  # frames whose light is regressed at a time
-# Pixels that are measured together, about: calls of small pictures take longer than arithmetic.
-_TOGETHER = 20_000
+# Pixels measured together, about: with fewer, threads wait for each other's calls of NumPy.
+_TOGETHER = 80_000
 # Clean frames from which levels are estimated, and those among them that the noise is of.
 LEVEL_FRAMES, NOISE_FRAMES = 192, 96
 # Pictures of the shrunk size, in float32: those that pass together, twice, and those that a thread
@@ -125,14 +125,11 @@ class FrameScorer:
         factor = shrinking(*luma.shape[1:])
         pictures = np.stack([shrink(one, factor) for one in luma]) * self.light.inside
         changes = self.light.regress(pictures, coefficients)
-        together = max(1, _TOGETHER // self.noise.size)
-        parts = [slice(i, i + together) for i in range(0, len(luma), together)]
-        return np.concatenate(
-            [
-                measure(self, *deviate(self, pictures[part], changes[part], left_out[part]))
-                for part in parts
-            ]
+        deviations = (
+            deviate(self, pictures[part], changes[part], left_out[part])
+            for part in together(len(luma), self.noise.size)
         )
+        return np.concatenate([measure(self, *one) for one in deviations])
 
     def scores_of(self, measured: Floats) -> Floats:
         """Score frames, as measured, as a whole and by the place that fits least, (m, 2)."""
@@ -204,12 +201,15 @@ def scene_light(
     """Shrink the luma of a scene, (H·W,) and (k, H·W), to the size that scores are made at."""
     factor = shrinking(*shape)
     small = shrink(center.reshape(shape), factor)
-    planes = [shrink(one.reshape(shape), factor).ravel() for one in components]
-    return OwnLight(
-        small,
-        np.stack(planes) if planes else np.zeros((0, small.size), np.float32),
-        shrink_inside(inside, shape),
-    )
+    planes = np.array([shrink(one.reshape(shape), factor) for one in components], np.float32)
+    planes = planes.reshape(len(components), small.size)
+    return OwnLight(small, planes, shrink_inside(inside, shape))
+
+
+def together(count: int, pixels: int) -> list[slice]:
+    """Cut so many frames of a number of pixels into those that are measured at a time."""
+    step = max(1, _TOGETHER // pixels)
+    return [slice(start, start + step) for start in range(0, count, step)]
 
 
 def deviate(
@@ -309,5 +309,5 @@ def scorer_bytes(pixels: int, n_frames: int, k: int, threads: int) -> tuple[int,
     sums = 4 * (2 * (k + 1) + 1 + _PASSING_PICTURES) * small
     places = min(n_frames, NOISE_FRAMES) * small * (4 + 4)
     light = 4 * (2 * k + 6 + 4) * small
-    working = threads * (_WORKING_PICTURES * 4 * small + 4 * pixels)
+    working = 4 * threads * (_WORKING_PICTURES * max(small, _TOGETHER // 2) + pixels)
     return pictures + sums + working, pictures + sums + places + light + working

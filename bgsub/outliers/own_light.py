@@ -243,7 +243,7 @@ class _Light:
             for each in (picture, ground)
         )
         model = np.maximum(model, 1.0)
-        self.gain, self.offset = _gain(small, model, self.side), _mean(small - model, self.side)
+        self.gain, self.added = _gain(small, model, self.side), small - model
 
     def at(self, some: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where gain and offset of some pixels are found, and those at their sides, (9, n)."""
@@ -272,21 +272,22 @@ def _is_shadow(
 ) -> bool:
     """Whether gains of the surroundings explain pixels that deviate, and offsets do not."""
     by_gain = by_offset = np.abs(residual.ravel()[some])
-    steadier = False
+    pixels, deviation = lights[0].picture.ravel()[some], noise.ravel()[some]
     there, sides = lights[0].at(some)  # as of the others
     for light in lights:
-        gain, offset = light.gain.ravel(), light.offset.ravel()
+        left = np.abs(pixels - light.gain.ravel()[sides] * light.ground.ravel()[some])
+        by_gain = np.minimum(by_gain, left.min(axis=0))
+    left_by_gain = float(np.square(np.minimum(by_gain / deviation, _MOST)).mean())
+    if left_by_gain >= _LEFT_BY_GAIN:  # as in most frames: offsets are not looked for
+        return False
+    steadier = False
+    for light in lights:
+        gain, offset = light.gain.ravel(), _mean(light.added, light.side).ravel()
         steadier |= _variation(gain[there] - 1.0) < _STEADIER * _variation(offset[there])
-        pixels, own = light.picture.ravel()[some], light.ground.ravel()[some]
-        by_gain = np.minimum(by_gain, np.abs(pixels - gain[sides] * own).min(axis=0))
-        by_offset = np.minimum(by_offset, np.abs(pixels - own - offset[sides]).min(axis=0))
-    deviation = noise.ravel()[some]
-    left_by_gain, left_by_offset = (
-        float(np.square(np.minimum(left / deviation, _MOST)).mean())
-        for left in (by_gain, by_offset)
-    )
-    steadier |= left_by_gain < _STEADIER * left_by_offset
-    return left_by_gain < _LEFT_BY_GAIN and steadier
+        left = np.abs(pixels - light.ground.ravel()[some] - offset[sides])
+        by_offset = np.minimum(by_offset, left.min(axis=0))
+    left_by_offset = float(np.square(np.minimum(by_offset / deviation, _MOST)).mean())
+    return steadier or left_by_gain < _STEADIER * left_by_offset
 
 
 def _deviate(residuals: Singles, noises: Singles) -> NDArray[np.bool_]:

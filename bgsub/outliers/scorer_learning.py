@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +84,7 @@ class ScorerLearner:
         self.measured = np.empty((0, 0))
         inliers = np.flatnonzero(fitted.support)
         self._chosen = inliers[evenly(inliers.size, scoring.LEVEL_FRAMES)]
+        self._left_out = fitted.left_out[self._chosen].astype(np.float32)
         kind = np.uint8 if self._factor == 1 else np.uint16
         self._kept = np.empty((self._chosen.size, *shape), dtype=kind)
         self._clipped_frames = np.zeros((2, *shape), dtype=np.uint16)
@@ -124,26 +126,26 @@ class ScorerLearner:
         clipped = (shares * often).astype(np.float32)
         light = OwnLight(self._sums[0].reshape(shape), self._sums[1:], self._inside, clipped)
         start = FrameScorer(light, np.ones(shape, np.float32), 1e9, (), scoring.AS_IT_IS)
-        left_out = self._fitted.left_out[self._chosen].astype(np.float32)
         changes = self._changes(light)
         deviations = np.empty((self._noisy.size, *shape), dtype=np.float32)
-        scorer, totals = self._with_places(start, changes, left_out, deviations)
-        return self._with_levels(scorer, changes, left_out, totals, deviations)
+        scorer, totals = self._with_places(start, changes, deviations)
+        return self._with_levels(scorer, changes, totals, deviations)
 
     def _with_places(
-        self, start: FrameScorer, changes: Singles, left_out: Singles, deviations: Singles
+        self, start: FrameScorer, changes: Singles, deviations: Singles
     ) -> tuple[FrameScorer, list[float]]:
         """Add the noise of every pixel, and what is usual in windows around it; return some √r."""
 
-        def own(scorer: FrameScorer, i: int) -> float:
-            at = self._noisy[[i]]
-            picture = self._picture(at[0])[None]
-            (total,), deviations[[i]] = scoring.deviate(scorer, picture, changes[at], left_out[at])
-            return total
+        def own(scorer: FrameScorer, part: slice) -> list[float]:
+            at = self._noisy[part]
+            known = self._pictures(at), changes[at], self._left_out[at]
+            totals, deviations[part] = scoring.deviate(scorer, *known)
+            return totals
 
         # The noise is what movement leaves, judged as at a noise of one grey level: with all of the
         # residuals, a curtain would be noise itself, and less of its gusts would be movement.
-        self._workers.each(partial(own, start), range(len(deviations)))
+        parts = scoring.together(len(deviations), self._inside.size)
+        self._workers.each(partial(own, start), parts)
         for one in deviations:
             one[...] = _rounded(one)
         noise = _quantiles(deviations, (0.5,))[0] * np.float32(1 / NORMAL_MAD)
@@ -154,24 +156,23 @@ class ScorerLearner:
         start = replace(start, noise=np.maximum(noise, np.float32(_LEAST_NOISE)))
         medians = [scoring.chosen_medians(start, one[None]).item() for one in deviations]
         start = replace(start, usual_noise=max(float(np.median(medians)), 1e-3))
-        totals = self._workers.each(partial(own, start), range(len(deviations)))
+        totals = list(chain(*self._workers.each(partial(own, start), parts)))
         sizes = scoring.window_sizes(*self._inside.shape)
         windows = tuple(self._window(deviations, start, *size) for size in sizes)
         return replace(start, windows=windows), totals
 
-    def _picture(self, index: int) -> Singles:
-        """One of the frames that were kept, 0 where it does not count."""
+    def _pictures(self, places: NDArray[np.int64]) -> Singles:
+        """Frames that were kept, 0 where they do not count."""
         unit = np.float32(1.0 if self._factor == 1 else _LEVEL)
-        return np.asarray(np.multiply(self._kept[index], unit, dtype=np.float32) * self._inside)
+        return np.asarray(np.multiply(self._kept[places], unit, dtype=np.float32) * self._inside)
 
     def _changes(self, light: OwnLight) -> Singles:
         """Regress the light of the frames that were kept, shape (m, 4 + k)."""
         coefficients = self._fitted.coefficients[self._chosen].astype(np.float32)
 
         def some(start: int) -> Singles:
-            part = range(start, min(start + BATCH, len(coefficients)))
-            pictures = np.stack([self._picture(i) for i in part])
-            return light.regress(pictures, coefficients[part.start : part.stop])
+            part = np.arange(start, min(start + BATCH, len(coefficients)))
+            return light.regress(self._pictures(part), coefficients[part])
 
         return np.concatenate(self._workers.each(some, range(0, len(coefficients), BATCH)))
 
@@ -199,24 +200,22 @@ class ScorerLearner:
         return replace(window, restless=max(float(np.median(quantiles)), 0.5))
 
     def _with_levels(
-        self,
-        scorer: FrameScorer,
-        changes: Singles,
-        left_out: Singles,
-        totals: list[float],
-        deviations: Singles,
+        self, scorer: FrameScorer, changes: Singles, totals: list[float], deviations: Singles
     ) -> FrameScorer:
         """Add where the statistics of clean frames lie; those of some frames are known."""
-        places = {int(one): place for place, one in enumerate(self._noisy)}
+        others = np.setdiff1d(np.arange(self._chosen.size), self._noisy)
+        values = np.empty((self._chosen.size, 1 + len(scorer.windows)))
 
-        def one(i: int) -> Floats:
-            if i in places:
-                place = places[i]
-                return scoring.measure(scorer, [totals[place]], deviations[[place]])
-            found = scoring.deviate(scorer, self._picture(i)[None], changes[[i]], left_out[[i]])
-            return scoring.measure(scorer, *found)
+        def known(part: slice) -> None:
+            values[self._noisy[part]] = scoring.measure(scorer, totals[part], deviations[part])
 
-        values = np.concatenate(self._workers.each(one, range(self._chosen.size)))
+        def some(part: slice) -> None:
+            at = others[part]
+            found = scoring.deviate(scorer, self._pictures(at), changes[at], self._left_out[at])
+            values[at] = scoring.measure(scorer, *found)
+
+        for function, count in ((known, len(totals)), (some, others.size)):
+            self._workers.each(function, scoring.together(count, self._inside.size))
         self.measured = np.full((len(self._fitted.support), values.shape[1]), np.nan)
         self.measured[self._chosen] = values
         errors, highest = values[:, 0], values[:, 1:]
