@@ -309,5 +309,6 @@ def scorer_bytes(pixels: int, n_frames: int, k: int, threads: int) -> tuple[int,
     sums = 4 * (2 * (k + 1) + 1 + _PASSING_PICTURES) * small
     places = min(n_frames, NOISE_FRAMES) * small * (4 + 4)
     light = 4 * (2 * k + 6 + 4) * small
+    # Small pictures are measured several at a time, in some eight arrays of their size.
     working = 4 * threads * (_WORKING_PICTURES * max(small, _TOGETHER // 2) + pixels)
     return pictures + sums + working, pictures + sums + places + light + working
