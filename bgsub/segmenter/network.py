@@ -12,13 +12,15 @@ import cv2
 import numpy as np
 
 from bgsub.background.camera import moved
-from bgsub.background.plates import Background, Hypothesis, Plates
+from bgsub.background.plates import NOISE_UNIT, Background, Hypothesis, Plates
 from bgsub.robustpca.spaces import Singles
 from bgsub.video.frames import Bytes, Part
 
 WEIGHTS = "mask.onnx"
 CHANNELS = 16  # planes that `features` returns
 _LEVELS = np.arange(256, dtype=np.float32)
+# Less noise than two levels counts as two: what a codec hides of it comes back in steps.
+_LEAST_NOISE = np.uint8(2 * NOISE_UNIT)
 _CENTRED, _LOGARITHMS = (_LEVELS - 128) / 64, np.log(_LEVELS + 8)
 _ACTIVE, _NOISY = _LEVELS / (_LEVELS + 48), _LEVELS / (_LEVELS + 32)
 
@@ -114,6 +116,7 @@ def features(
     before; the second hypothesis's part of both shares, and the order of both; noise and activity.
     Differences d are squashed to d / (|d| + c).
     """
+    noise = np.maximum(noise, _LEAST_NOISE)
     if out is None:
         out = np.empty((CHANNELS, *frame.shape[:2]), np.float32)
         both = np.maximum(shares[0].astype(np.float32) + shares[1], 1)
@@ -123,8 +126,7 @@ def features(
             cv2.LUT(values, table, out[plane])
     # Without a temporary plane, and without tables: these take three times as long as arithmetic.
     spread, room = np.empty((2, *noise.shape), np.float32)
-    np.copyto(spread, noise)
-    spread *= np.float32(3 / 8)
+    np.multiply(noise, np.float32(3 / 8), out=spread)
     spread += 3
     own, one = cv2.split(frame), cv2.split(first)
     luma, plain, other = (cv2.cvtColor(each, cv2.COLOR_BGR2GRAY) for each in (frame, first, second))
@@ -177,8 +179,7 @@ def enlarged(chances: Singles, luma: Bytes, small: Bytes) -> Singles:
 
 def reaching(chances: Singles, luma: Bytes, small: Bytes, level: float) -> tuple[Part, Singles]:
     """Return the box around what can reach a level, and what is `enlarged` there."""
-    height, width = luma.shape
-    tall, wide = chances.shape
+    (height, width), (tall, wide) = luma.shape, chances.shape
     left, top, across, down = cv2.boundingRect((chances >= level * _POSSIBLE).view(np.uint8))
     columns = _whole(left, left + across, wide, width)
     rows = _whole(top, top + down, tall, height)

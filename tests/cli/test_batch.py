@@ -258,8 +258,7 @@ class TestSkipExistingOfOtherOptions:
         assert "its results were made with --scale 1.0, --k 2; replace them" in done.stderr
         assert len(pipeline.calls) == 1
         assert (tmp_path / "r" / "run.json").read_text() == before
-        done = invoke(*command, "--k", 3, "--force")
-        assert done.exit_code == 0
+        assert invoke(*command, "--k", 3, "--force").exit_code == 0
         assert len(pipeline.calls) == 2
 
     def test_threads_and_memory_make_no_difference(self, pipeline, invoke, tmp_path) -> None:
@@ -279,8 +278,7 @@ class TestSkipExistingOfOtherOptions:
         assert "were made with bgsub run" in done.stderr
         facts = {"command": "apply", "model": "m.npz", "model_sha256": "0" * 64}
         make_manifest(tmp_path / "r", "a.avi", **facts)
-        done = invoke(*command)
-        assert "were made with another model (m.npz)" in done.stderr
+        assert "were made with another model (m.npz)" in invoke(*command).stderr
 
     def test_a_damaged_run_json_is_no_reason_to_skip(self, invoke, pipeline, tmp_path) -> None:
         invoke("run", "a.avi", "--out", tmp_path / "r")

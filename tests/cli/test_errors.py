@@ -206,8 +206,7 @@ def test_plot(results, tmp_path: Path, invoke) -> None:
 
 def test_save_frames(results, frames, tmp_path: Path, invoke) -> None:
     saved = tmp_path / "deep" / "visitors"
-    done = invoke("errors", results(), "--save-frames", saved)
-    assert done.exit_code == 0
+    assert invoke("errors", results(), "--save-frames", saved).exit_code == 0
     assert sorted(p.name for p in saved.iterdir()) == [
         "event001_frame000026.png",
         "event002_frame000054.png",

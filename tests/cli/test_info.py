@@ -17,8 +17,7 @@ def clip(save, scene) -> Path:
 def test_lines_for_people(clip, invoke) -> None:
     done = invoke("info", clip)
     assert (done.exit_code, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert lines[0] == str(clip)
+    assert done.stdout.splitlines()[0] == str(clip)
     text = " ".join(done.stdout.split())
     assert "size 30 x 20 pixels" in text
     assert "frames 12 decoded" in text

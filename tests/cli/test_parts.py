@@ -24,8 +24,7 @@ def whole(out):
 
 def test_inputs_are_shared_and_joined(films, tmp_path, invoke):
     out = tmp_path / "out"
-    second = invoke("run", *films, *FAST, "--part", "2/2", "--out", out)
-    assert second.exit_code == 0
+    assert invoke("run", *films, *FAST, "--part", "2/2", "--out", out).exit_code == 0
     assert whole(out) == ["x-2"]
     missing = invoke("join", out)
     assert (missing.exit_code, "run again --part 1/2" in missing.stderr) == (6, True)

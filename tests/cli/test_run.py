@@ -252,8 +252,7 @@ def test_several_inputs_go_on_after_one_failed(pipeline, invoke, tmp_path) -> No
             raise InputError("a.avi: bad")
 
     pipeline.act = act
-    done = invoke("apply", "m.npz", "a.avi", "b.avi", "--out", tmp_path)
-    assert done.exit_code == 6
+    assert invoke("apply", "m.npz", "a.avi", "b.avi", "--out", tmp_path).exit_code == 6
     assert [call[2] for call in pipeline.calls] == [tmp_path / "a", tmp_path / "b"]
 
 

@@ -61,8 +61,7 @@ def test_pycocotools_reads_coco(run, tmp_path):
     coco = pytest.importorskip("pycocotools.coco")
     path = tmp_path / "instances.json"
     write_coco(run, path)
-    plain = json.loads(path.read_text())
-    assert [each["id"] for each in plain["categories"]] == [1]
+    assert [each["id"] for each in json.loads(path.read_text())["categories"]] == [1]
     instances = coco.COCO(str(path))
     assert len(instances.imgs) == FRAMES
     for frame in range(1, FRAMES + 1):

@@ -244,8 +244,7 @@ def test_messages_come_in_their_order():
 def test_a_pipe_that_ends_amid_a_message_has_ended(left):
     pipe = io.BytesIO()
     send(pipe, MESSAGES[2])
-    cut = io.BytesIO(pipe.getvalue()[:left])
-    assert receive(cut) is None
+    assert receive(io.BytesIO(pipe.getvalue()[:left])) is None
 
 
 def start(settings):

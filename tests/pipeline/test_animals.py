@@ -49,6 +49,22 @@ def test_all_animals_are_found_and_little_else(size, floor, drifts, options):
     assert np.median(marked) < 2.5 * 3 * np.pi * (size[1] // 40) * (size[1] // 80)
 
 
+def test_faint_ripples_of_a_clean_film_are_no_animals(options):
+    # Soft spots of three levels, where noise is half of one; an animal of eight, with edges.
+    rng = np.random.default_rng(0)
+    floor = 150 + cv2.GaussianBlur(rng.normal(0, 40, (120, 160)), (0, 0), 3)
+    frames = floor + rng.normal(0, 0.5, (30, 120, 160))
+    y, x = np.mgrid[:120, :160]
+    lefts = range(20, 140, 4)
+    for i, left in enumerate(lefts):
+        frames[i] += 3 * np.exp(-(np.square(x - left) + np.square(y - 30)) / 18)
+        frames[i, 90:98, left : left + 16] -= 8
+    film = np.clip(np.rint(frames), 0, 255).astype(np.uint8)
+    found = np.stack([mask > 0 for _, mask in masks(film, options())])
+    assert not found[:, :60].any()
+    assert all(one[94, left + 8] for one, left in zip(found, lefts, strict=True))
+
+
 def test_what_is_left_out_is_said_with_the_option_that_keeps_it(tmp_path, options):
     frames = film(90, 120, "plain", drifts=False)[0][::2]
     few = run(frames, tmp_path / "few", options(outputs={"mask"}, min_area=420))

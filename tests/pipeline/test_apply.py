@@ -132,8 +132,7 @@ class TestNewFootage:
 
     def test_scale_can_make_it_fit(self, model, scene, save, options):
         path = save(scene(n=3, height=48, width=64, visit=9))
-        table = model_errors(model, path, options(scale=0.5)).table
-        assert table.frames.tolist() == [1, 2, 3]
+        assert model_errors(model, path, options(scale=0.5)).table.frames.tolist() == [1, 2, 3]
 
 
 class TestRefusals:

@@ -305,8 +305,7 @@ class TestFormats:
         for format_, shape, padded in (("mp4", (20, 32), True), ("mkv", (19, 31), False)):
             out = tmp_path / format_
             chosen = options(format=format_, outputs=VIDEOS, model="paper")
-            result = run(path, out, chosen)
-            assert result.manifest["padded_to_even_size"] is padded
+            assert run(path, out, chosen).manifest["padded_to_even_size"] is padded
             for name in VIDEOS:
                 assert video(out / f"{name}.{format_}").shape[1:3] == shape
 
@@ -637,8 +636,7 @@ class TestDegenerateVideos:
     def test_two_frames(self, tmp_path, save, options, video):
         frames = np.full((2, 12, 16), 77, np.uint8)
         frames[1, :6] = 90
-        result = self.result(frames, tmp_path, save, options, k=1)
-        assert result.manifest["frames"]["used"] == 2
+        assert self.result(frames, tmp_path, save, options, k=1).manifest["frames"]["used"] == 2
         assert len(video(tmp_path / "out" / "background.mkv")) == 2
 
     @pytest.mark.parametrize("k", [9, 10, 300])

@@ -70,8 +70,7 @@ def test_it_learns_as_it_goes(film):
         assert subtractor.apply(frame, mask) is mask
     subtractor.apply(film[50], mask)
     assert is_the_square(mask)
-    again = Subtractor(threads=1)
-    assert not again.apply(film[0]).any()
+    assert not Subtractor(threads=1).apply(film[0]).any()
 
 
 def test_a_rate_of_zero_learns_nothing(film):

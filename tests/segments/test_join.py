@@ -277,8 +277,7 @@ def test_another_object_gets_a_number_of_its_own(tmp_path, other):
     first = [[seen(n, 1, 100.0)] for n in range(1, 31)]
     place = {"frame": 32, "x": 100.0, "size": 20.0} | other
     second = [[seen(place["frame"] + n, 1, place["x"], 50.0, place["size"])] for n in range(10)]
-    found = joined(tmp_path, first, second)
-    assert [track.track for track in found.tracks] == [1, 2]
+    assert [track.track for track in joined(tmp_path, first, second).tracks] == [1, 2]
 
 
 def test_two_that_pass_each_other_keep_their_ways(tmp_path):

@@ -94,8 +94,7 @@ def test_unreadable_images_are_bad_frames(tmp_path):
     assert source.bad_frames[0].reason.startswith("the file is not an image")
     assert source.bad_frames[1].reason == "the file is cut off or damaged"
     assert source.decoded == 2
-    repeated = open_source(folder, on_bad_frame="repeat")
-    assert order(repeated) == [1, 1, 3]
+    assert order(open_source(folder, on_bad_frame="repeat")) == [1, 1, 3]
     with pytest.raises(InputError, match=r"frame 1 at 00:00:00\.000 cannot"):
         list(open_source(folder, on_bad_frame="fail"))
 
