@@ -114,7 +114,7 @@ def features(
     The planes are colours; signed differences to the first hypothesis, and of luma to the second;
     the size of both in units of the noise; the log ratio of the light; the change since the frame
     before; the second hypothesis's part of both shares, and the order of both; noise and activity.
-    Differences d are squashed to d / (|d| + c).
+    Noise is two levels at least. Differences d are squashed to d / (|d| + c).
     """
     noise = np.maximum(noise, _LEAST_NOISE)
     if out is None:
