@@ -49,7 +49,8 @@ class Backdrop:
         self._grid = max(layout.width // _CELL, 1), max(layout.height // _CELL, 1)
         rows, size = np.arange(self._grid[1], dtype=np.uint16)[:, None], (1, layout.height)
         self._rows = np.asarray(cv2.resize(rows, size, interpolation=cv2.INTER_NEAREST), np.int64)
-        self._usual = [self._cells(layout.planes(layout.pack(one))) for one in local.plates]
+        empty = map(local.plate, range(len(local.background.states)))
+        self._usual = [self._cells(layout.planes(layout.pack(one))) for one in empty]
         self._center, self._components = model.center[:pixels], model.components[:, :pixels]
         self._fitted = None if model.pixel_mask is None else model.pixel_mask.view(np.uint8)
 
@@ -60,10 +61,8 @@ class Backdrop:
         (I − .95 U_M U_Mᵀ)⁻¹ (y − U_M (x − m)_M) with M the pixels of the mask; the factor bounds it
         where little of a component is seen. 2k²|M| operations.
         """
-        if not projected.size:
-            return projected
         hidden = np.flatnonzero(self._among_fitted(_grown(mask)) > 0)
-        if not hidden.size:
+        if not (projected.size and hidden.size):
             return projected
         components = self._components[:, hidden]
         away = row[hidden] - self._center[hidden]

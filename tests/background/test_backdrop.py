@@ -169,15 +169,16 @@ def test_behind_an_object_the_fit_is_right_only_if_it_is_near_to_what_is_around(
     assert np.abs(composed - behind[taken])[inside].mean() < 3
 
 
+@pytest.mark.parametrize("kept", [1, 0])  # pictures of the empty scene
 @pytest.mark.parametrize("kind", ["gray", "yuv420", "bgr"])
-def test_who_has_become_background_is_taken_out_of_it(kind):
+def test_who_has_become_background_is_taken_out_of_it(kind, kept):
     model = make(kind)
+    del model.local.plates[kept:]
     true = frame_of(model, 40.0)
     picture = np.array(model.layout.to_bgr(true))
     picture[THING] = 250
     ghost = model.layout.pack(picture)
-    row = ghost.copy()
-    composed = model.layout.to_bgr(compose(model, row, mask_of_thing(), ghost)).astype(int)
+    composed = model.layout.to_bgr(compose(model, ghost.copy(), mask_of_thing(), ghost)).astype(int)
     away = np.abs(composed - model.layout.to_bgr(true))
     assert away[THING].max() < 20
     assert away.mean() < 2
