@@ -108,7 +108,7 @@ class Scene:
         background = Background.from_arrays(arrays)
         plates = [arrays[f"mask_plate_{i}"] for i in range(int(arrays["mask_plates"]))]
         fits = background.states[0].noise.shape == working_size(height, width)
-        if not fits or len(plates) not in {0, len(background.states)}:
+        if not fits or int(arrays["mask_plates"]) not in {0, len(background.states)}:
             raise ValueError((height, width))
         for plate in plates:
             if plate.dtype != np.uint8 or plate.shape != (height, width, 3):

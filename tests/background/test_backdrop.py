@@ -194,8 +194,7 @@ def test_who_has_become_background_is_taken_out_of_it(kind, kept):
 def test_what_has_come_to_rest_is_background():
     model = make("yuv420")
     row, estimate = frame_of(model, 0.0, thing=230), frame_of(model, 0.0)
-    nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
-    composed = compose(model, row, nothing, estimate, mask_of_thing())
+    composed = compose(model, row, np.zeros((HEIGHT, WIDTH), np.uint8), estimate, mask_of_thing())
     np.testing.assert_array_equal(model.layout.luma(composed)[THING], 230)
     assert model.layout.luma(estimate)[THING].max() < 200
 

@@ -126,10 +126,12 @@ def test_what_is_saved_gives_the_same_masks(fitted, film, tmp_path):
     assert repr(again) == repr(fitted)
 
 
-def test_what_is_no_saved_subtractor_is_refused(tmp_path):
+def test_what_is_no_saved_subtractor_is_refused(fitted, tmp_path):
+    fitted.save(tmp_path / "s.npz")
+    np.savez(tmp_path / "c.npz", **{**np.load(tmp_path / "s.npz"), "mask_plates": -1})
     (tmp_path / "a.npz").write_bytes(b"PK\x03\x04 no")
     np.savez(tmp_path / "b.npz", frames=np.zeros(3))
-    for name in ("a.npz", "b.npz", "missing.npz"):
+    for name in ("a.npz", "b.npz", "c.npz", "missing.npz"):
         with pytest.raises(InputError, match=name):
             Subtractor.load(tmp_path / name)
 
